@@ -1,0 +1,21 @@
+//! Python's view of the kernel: one file a subject, each with its own `register`.
+
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::error::KernelError;
+
+impl From<KernelError> for PyErr {
+    fn from(error: KernelError) -> Self {
+        let text = error.to_string();
+        match error {
+            KernelError::Overflow(_) => PyOverflowError::new_err(text),
+            KernelError::Value(_) => PyValueError::new_err(text),
+            KernelError::Type { .. } => PyTypeError::new_err(text),
+        }
+    }
+}
+
+pub fn register(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+    Ok(())
+}
