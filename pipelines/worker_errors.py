@@ -1,0 +1,65 @@
+"""Turns what a Beam runner raises back into the error that a worker met, in one line.
+
+In memory, Beam keeps the type of a worker's exception and writes the step behind its message. Every other mode gives a
+`RuntimeError` whose text is the worker's traceback. Both are read here, so that a user sees the same line everywhere.
+"""
+
+import errno
+import re
+
+from tokenize_lib import errors
+from tokenize_lib.errors import OutputError, TokenbeamError
+
+_STEP = re.compile(r" \[while running '(?P<step>[^']*)'\]")
+_FRAME = re.compile(r'^ +File ".*\n(?: {4}.*\n)*', re.MULTILINE)
+_ERROR = re.compile(r"(?:RuntimeError: )?(?P<name>[A-Za-z_][\w.]*(?:Error|Exception)): (?P<message>.*)", re.DOTALL)
+_OWN = f"{errors.__name__}."
+_DISK_FULL = "No space left on device"
+
+
+def worker_error(error: BaseException, step: str) -> TokenbeamError:
+    """Give the error to show for what `Pipeline.run` or `wait_until_finish` raised.
+
+    Args:
+        error: What the runner raised.
+        step: What the pipeline was for, named when the runner does not say which transform failed.
+
+    Returns:
+        The worker's own `TokenbeamError`, of its own class; an `OutputError` for a full disk; else a `TokenbeamError`
+        with the exception's type, the step, and its message. One line each.
+    """
+    text = str(error)
+    steps = _STEP.findall(text)
+    frames = list(_FRAME.finditer(text))
+    text = _STEP.sub("", text[frames[-1].end() :] if frames else text)
+    if isinstance(error, TokenbeamError):
+        return type(error)(_one_line(text))
+    # Without a traceback only Beam's stand-in for an exception that it could not build again names another type.
+    inner = _ERROR.match(text) if frames or type(error) is RuntimeError else None
+    name, message = (inner["name"], inner["message"]) if inner else (type(error).__name__, text)
+    if name.startswith(_OWN):
+        kind: type[TokenbeamError] = getattr(errors, name.removeprefix(_OWN), TokenbeamError)
+        return kind(_one_line(message))
+    if is_disk_full(error) or _DISK_FULL in message:
+        return disk_full(error)
+    return TokenbeamError(f"{steps[-1] if steps else step} failed: {name}: {_one_line(message)} (--debug shows where)")
+
+
+def is_disk_full(error: BaseException | None) -> bool:
+    """Tell whether an error, or one that it was raised from, is a full disk."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def disk_full(error: BaseException) -> OutputError:
+    """Give the one line for a full disk."""
+    path = re.search(r"No space left on device: '([^']+)'", str(error))
+    place = f" ({path[1]})" if path else ""
+    return OutputError(f"the disk is full{place}: free some space and go on with --resume")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

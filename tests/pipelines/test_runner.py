@@ -1,0 +1,137 @@
+import threading
+
+import apache_beam as beam
+import pytest
+
+from pipelines.progress import counts_of
+from pipelines.runner import RuntimeOptions, check_beam_args, run_pipeline
+from tests.pipelines import steps
+from tokenize_lib.errors import InputError, OptionError, OutputError, TokenbeamError
+
+GIB = 1 << 30
+MODES = {
+    "default": (),
+    "one worker": ("--direct_num_workers=1",),
+    "in_memory": ("--direct_running_mode", "in_memory"),
+    "multi_threading": ("--direct_running_mode", "multi_threading", "--direct_num_workers", "3"),
+    "multi_processing": ("--direct_running_mode=multi_processing", "--direct_num_workers=2"),
+    "DirectRunner": ("--runner", "DirectRunner"),
+    "direct": ("--runner=direct",),
+    "FnApiRunner": ("--runner=FnApiRunner",),
+    "portable": ("--runner=PortableRunner", "--job_endpoint=embed", "--environment_type=LOOPBACK"),
+}
+every_mode = pytest.mark.parametrize("beam_args", MODES.values(), ids=MODES.keys())
+
+
+def run(step, beam_args, *more):
+    def build(pipeline):
+        numbers = pipeline | "Numbers" >> beam.Create([1, 2, 3, 4]) | "Spread" >> beam.Reshuffle()
+        result = numbers | "Work on numbers" >> beam.ParDo(step)
+        for transform in more:
+            result |= transform
+
+    run_pipeline(build, RuntimeOptions(memory=GIB, workers=2, beam_args=beam_args), "Testing")
+
+
+@every_mode
+def test_runs_to_the_end(beam_args, tmp_path):
+    run(steps.Double(), beam_args, "Write" >> beam.ParDo(steps.WriteNumber(str(tmp_path))))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["2", "4", "6", "8"]
+
+
+@every_mode
+def test_a_workers_error_comes_back_as_itself(beam_args, capfd):
+    with pytest.raises(InputError) as caught:
+        run(steps.RefuseThree(), beam_args)
+    assert str(caught.value) == steps.MESSAGE
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("step", [steps.RefuseInSetup(), steps.RefuseInFinishBundle()], ids=["setup", "finish_bundle"])
+@pytest.mark.parametrize("mode", ["default", "in_memory", "portable"])
+def test_wherever_in_a_dofn_it_was_raised(step, mode):
+    with pytest.raises(InputError) as caught:
+        run(step, MODES[mode])
+    assert str(caught.value) == steps.MESSAGE
+
+
+@pytest.mark.parametrize("mode", ["default", "in_memory", "multi_processing", "portable"])
+def test_any_other_error_is_one_line_with_its_type_and_step(mode):
+    with pytest.raises(TokenbeamError) as caught:
+        run(steps.DivideByZero(), MODES[mode])
+    assert str(caught.value) == "Work on numbers failed: ZeroDivisionError: division by zero (--debug shows where)"
+    assert "steps.py" in "".join(str(error) for error in [caught.value.__cause__]) or mode == "in_memory"
+
+
+@pytest.mark.parametrize("mode", ["default", "in_memory", "portable"])
+def test_a_full_disk_is_an_output_error(mode):
+    with pytest.raises(OutputError) as caught:
+        run(steps.FillDisk(), MODES[mode])
+    assert str(caught.value) == ("the disk is full (/data/out/part-0): free some space and go on with --resume")
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_worker_process_that_dies_ends_the_run():
+    with pytest.raises(TokenbeamError) as caught:
+        run(steps.KillWorker(), MODES["multi_processing"])
+    assert str(caught.value) == (
+        "a worker process ended with exit code -9 during: Testing; "
+        "-9 is usually a lack of memory: use fewer workers and go on with --resume"
+    )
+
+
+def test_debug_lets_the_workers_traceback_through(capfd):
+    runtime = RuntimeOptions(memory=GIB, workers=2, debug=True)
+    with pytest.raises(InputError):
+        run_pipeline(lambda p: p | beam.Create([3]) | beam.ParDo(steps.RefuseThree()), runtime, "Testing")
+    assert "in process" in capfd.readouterr().err
+
+
+def test_workers_in_this_process_report_progress():
+    before = counts_of("doubling").units
+    run(steps.Double(), MODES["default"])
+    assert counts_of("doubling").units == before + 4
+
+
+def test_the_hook_for_thread_failures_is_given_back():
+    before = threading.excepthook
+    run(steps.Double(), ())
+    assert threading.excepthook is before
+
+
+@pytest.mark.parametrize(
+    ("beam_args", "message"),
+    [
+        (
+            ["--runner", "DaskRunner"],
+            (
+                "-- --runner DaskRunner silently loses records (pipelines with several outputs): "
+                "use FlinkRunner, SparkRunner or DataflowRunner, or leave the option out"
+            ),
+        ),
+        (["--wrokers=3"], "Beam does not know --wrokers=3 (after --)"),
+        (["stray.txt"], "Beam does not know stray.txt (after --)"),
+        (["--runner=DirectRunner", "--nope"], "Beam does not know --nope (after --)"),
+        (
+            ["--direct_running_mode=fast"],
+            (
+                "Beam: argument --direct_running_mode: invalid choice: 'fast' "
+                "(choose from 'in_memory', 'multi_threading', 'multi_processing') (after --)"
+            ),
+        ),
+    ],
+)
+def test_beam_options_that_cannot_be(beam_args, message):
+    with pytest.raises(OptionError) as caught:
+        check_beam_args(beam_args)
+    assert str(caught.value) == message
+
+
+def test_options_of_other_runners_pass():
+    check_beam_args(["--runner=FlinkRunner", "--flink_master=localhost:8081", "--parallelism=4"])
+
+
+@pytest.mark.parametrize("option", ["memory", "workers"])
+def test_sizes_that_cannot_be(option):
+    with pytest.raises(OptionError, match=f"^--{option} 0 is too small"):
+        RuntimeOptions(**{"memory": GIB, "workers": 1, option: 0})
