@@ -15,6 +15,7 @@ _FRAME = re.compile(r'^ +File ".*\n(?: {4}.*\n)*', re.MULTILINE)
 _ERROR = re.compile(r"(?:RuntimeError: )?(?P<name>[A-Za-z_][\w.]*(?:Error|Exception)): (?P<message>.*)", re.DOTALL)
 _OWN = f"{errors.__name__}."
 _DISK_FULL = "No space left on device"
+_DISK_FULL_PATH = re.compile(f"{_DISK_FULL}: '([^']+)'")
 
 
 def worker_error(error: BaseException, step: str) -> TokenbeamError:
@@ -41,23 +42,24 @@ def worker_error(error: BaseException, step: str) -> TokenbeamError:
         kind: type[TokenbeamError] = getattr(errors, name.removeprefix(_OWN), TokenbeamError)
         return kind(_one_line(message))
     if is_disk_full(error) or _DISK_FULL in message:
-        return disk_full(error)
+        path = _DISK_FULL_PATH.search(message)
+        return disk_full(path[1] if path else None)
     return TokenbeamError(f"{steps[-1] if steps else step} failed: {name}: {_one_line(message)} (--debug shows where)")
 
 
 def is_disk_full(error: BaseException | None) -> bool:
-    """Tell whether an error, or one that it was raised from, is a full disk."""
+    """Tell whether an error, or one that it was raised from, says that no more can be written."""
     while error is not None:
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             return True
-        error = error.__cause__ or error.__context__
+        inner = error.args[0] if error.args else None  # Beam's local filesystem wraps: IOError(OSError(...))
+        error = inner if isinstance(inner, OSError) else error.__cause__ or error.__context__
     return False
 
 
-def disk_full(error: BaseException) -> OutputError:
+def disk_full(path: str | None) -> OutputError:
     """Give the one line for a full disk."""
-    path = re.search(r"No space left on device: '([^']+)'", str(error))
-    place = f" ({path[1]})" if path else ""
+    place = f" ({path})" if path else ""
     return OutputError(f"the disk is full{place}: free some space and go on with --resume")
 
 

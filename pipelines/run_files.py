@@ -1,0 +1,241 @@
+"""The files of a run: written under another name and then renamed, so that nothing half-written is ever seen.
+
+Every path goes through Beam's filesystems, so a run's directory may lie wherever they reach. `RunFiles` holds only
+names: workers get it with their DoFns.
+"""
+
+import contextlib
+import dataclasses
+import hashlib
+import io
+import json
+import uuid
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from apache_beam.io.filesystem import BeamIOError, CompressionTypes
+from apache_beam.io.filesystems import FileSystems
+
+from pipelines.row_groups import row_groups
+from pipelines.worker_errors import disk_full, is_disk_full
+from tokenize_lib.errors import OutputError
+
+WORK = ".work"
+_TEMPORARY = f"{WORK}/unfinished"
+_WRITTEN = f"{WORK}/written"
+
+
+@dataclasses.dataclass(frozen=True)
+class WrittenFile:
+    """A finished file of a run.
+
+    Attributes:
+        name: Its path in the run's directory, with ``/``.
+        bytes: Its size.
+        sha256: Hash of its bytes, in hexadecimal.
+        rows: Rows of a table; None for other files.
+    """
+
+    name: str
+    bytes: int
+    sha256: str
+    rows: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class RunFiles:
+    """The files in one run's directory, by their names in it. Names under ``.work/`` last until the run is finished."""
+
+    root: str
+
+    def path(self, name: str) -> str:
+        """Give the full path of a file."""
+        return f"{self.root}/{name}"
+
+    def exists(self, name: str) -> bool:
+        """Tell whether a file is there. Then it is whole."""
+        with output_errors(self.path(name), "looked up"):
+            return bool(FileSystems.exists(self.path(name)))
+
+    def write_parquet(
+        self, name: str, rows: pa.Table | Iterable[pa.RecordBatch | pa.Table], schema: pa.Schema
+    ) -> WrittenFile:
+        """Write a zstd Parquet table. Its bytes depend on the rows alone, not on the batches they come in.
+
+        Args:
+            name: The file's name in the run's directory; what stood there is replaced.
+            rows: Batches of rows in the order of the file.
+            schema: What the rows must look like, from `schemas`; its metadata goes into the file.
+
+        Raises:
+            schemas.columns.SchemaError: The rows do not look like that.
+            OutputError: The disk is full, or the file cannot be written.
+        """
+        batches = [rows] if isinstance(rows, pa.Table) else rows
+        # A dictionary pays for texts that repeat; pretokens and tokens do not.
+        repeated: Any = [field.name for field in schema if pa.types.is_string(field.type)]
+        written = 0
+        with (
+            self._new_file(name) as file,
+            pq.ParquetWriter(
+                pa.PythonFile(file, mode="w"), schema, compression="zstd", use_dictionary=repeated, version="2.6"
+            ) as writer,
+        ):
+            for group in row_groups(batches, schema):
+                writer.write_table(group, row_group_size=max(1, group.num_rows))
+                written += group.num_rows
+        return self._note(WrittenFile(name, file.size, file.sha256, written))
+
+    def write_bytes(self, name: str, content: bytes) -> WrittenFile:
+        """Write a file whole. Raises `OutputError` as `write_parquet` does."""
+        with self._new_file(name) as file:
+            file.write(content)
+        return self._note(WrittenFile(name, file.size, file.sha256))
+
+    def write_json(self, name: str, content: object) -> WrittenFile:
+        """Write a JSON file for people and programs alike."""
+        return self.write_bytes(name, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())
+
+    def read_bytes(self, name: str) -> bytes:
+        """Read a file whole."""
+        with output_errors(self.path(name), "read"), open_for_reading(self.path(name)) as file:
+            return bytes(file.read())
+
+    def read_json(self, name: str) -> Any:
+        """Read a JSON file; None when there is none."""
+        return json.loads(self.read_bytes(name)) if self.exists(name) else None
+
+    def open_parquet(self, name: str) -> pq.ParquetFile:
+        """Open a table of this run for reading, row group by row group; close it, or use it as a context."""
+        path = self.path(name)
+        with output_errors(path, "read"):
+            return pq.ParquetFile(path if is_local(path) else open_for_reading(path))
+
+    def describe(self, name: str) -> WrittenFile:
+        """Give size and hash of a finished file: what its writer noted, else by reading it."""
+        noted = self.read_json(self._note_name(name))
+        return WrittenFile(**noted) if noted else self._read_through(name)
+
+    def list(self) -> list[str]:
+        """Give the names of all files in the directory, sorted."""
+        with output_errors(self.root, "listed"):
+            return sorted(_list_below(self.root))
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Remove files, in this order."""
+        for name in names:
+            with output_errors(self.path(name), "removed"):
+                FileSystems.delete([self.path(name)])
+
+    def _read_through(self, name: str) -> WrittenFile:
+        digest, size = hashlib.sha256(), 0
+        with output_errors(self.path(name), "read"), open_for_reading(self.path(name)) as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+                size += len(block)
+        if not name.endswith(".parquet"):
+            return WrittenFile(name, size, digest.hexdigest())
+        with self.open_parquet(name) as table:
+            return WrittenFile(name, size, digest.hexdigest(), table.metadata.num_rows)
+
+    @contextlib.contextmanager
+    def _new_file(self, name: str) -> Iterator["_HashedFile"]:
+        path = self.path(name)
+        temporary = self.path(f"{_TEMPORARY}/{PurePosixPath(name).name}-{uuid.uuid4().hex}")
+        with output_errors(path, "written"):
+            try:
+                with contextlib.closing(
+                    FileSystems.create(temporary, compression_type=CompressionTypes.UNCOMPRESSED)
+                ) as raw:
+                    yield _HashedFile(raw)
+                _make_directory_of(path)
+                FileSystems.rename([temporary], [path])
+            except BaseException:
+                with contextlib.suppress(Exception):
+                    FileSystems.delete([temporary])
+                raise
+
+    def _note(self, written: WrittenFile) -> WrittenFile:
+        """Keep size and hash for `describe`, so that no output is read again at the end of the run."""
+        if not written.name.startswith(f"{WORK}/"):
+            self.write_json(self._note_name(written.name), dataclasses.asdict(written))
+        return written
+
+    @staticmethod
+    def _note_name(name: str) -> str:
+        return f"{_WRITTEN}/{name}.json"
+
+
+class _HashedFile(io.RawIOBase):
+    """A file opened for writing that knows its size and hash. Closing it is left to the one who opened it."""
+
+    def __init__(self, raw: IO[bytes]) -> None:
+        self._raw = raw
+        self._digest = hashlib.sha256()
+        self.size = 0
+
+    @property
+    def sha256(self) -> str:
+        return self._digest.hexdigest()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._digest.update(data)
+        self._raw.write(data)
+        count = memoryview(data).nbytes
+        self.size += count
+        return count
+
+    def tell(self) -> int:
+        return self.size
+
+
+def open_for_reading(path: str) -> Any:
+    """Open a file for reading its bytes as they are, whatever its name ends in."""
+    return FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
+
+
+@contextlib.contextmanager
+def output_errors(path: str, done: str) -> Iterator[None]:
+    """Give what a filesystem raises as an `OutputError` of one line.
+
+    Args:
+        path: What was worked on.
+        done: What could not be done: ``written``, ``read``.
+    """
+    try:
+        yield
+    except (OSError, BeamIOError) as error:
+        if is_disk_full(error):
+            raise disk_full(path) from error
+        raise OutputError(f"{path} cannot be {done}: {' '.join(str(error).split())}") from error
+    except ValueError as error:
+        if "Unable to get filesystem" not in str(error):
+            raise
+        raise OutputError(f"{path} cannot be {done}: {' '.join(str(error).split())}") from error
+
+
+def is_local(path: str) -> bool:
+    """Tell whether a path lies in this machine's filesystem."""
+    return FileSystems.get_scheme(path) is None
+
+
+def _list_below(root: str) -> Iterator[str]:
+    if is_local(root):
+        yield from (str(PurePosixPath(p.relative_to(root))) for p in Path(root).rglob("*") if not p.is_dir())
+        return
+    [found] = FileSystems.match([f"{root}/**"])
+    start = len(root.rstrip("/")) + 1
+    yield from (metadata.path[start:] for metadata in found.metadata_list)
+
+
+def _make_directory_of(path: str) -> None:
+    directory = FileSystems.split(path)[0]
+    if not FileSystems.exists(directory):
+        with contextlib.suppress(OSError, BeamIOError):  # another worker was first, or there are no directories here
+            FileSystems.mkdirs(directory)
