@@ -1,6 +1,7 @@
 """The tables of a vocabulary, row by row."""
 
 import pytest
+
 from schemas.merges import MERGES
 from schemas.vocab import VOCAB
 from tests.oracles import bpe

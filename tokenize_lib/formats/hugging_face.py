@@ -4,13 +4,15 @@ Each function gives the JSON value that https://github.com/huggingface/tokenizer
 """
 
 import re
-from typing import Any
+from typing import Any, get_args
 
+from tokenize_lib.errors import OptionError
 from tokenize_lib.formats.patterns import ONIGURUMA_PATTERNS, REGEX_PREFIX, oniguruma
-from tokenize_lib.training_options import PretokenizeOptions, TrainOptions
+from tokenize_lib.training_options import Alphabet, Normalization, PretokenizeOptions, TrainOptions
 
 Json = dict[str, Any]
 
+_NAMES = ("gpt2", "cl100k", "o200k", "whitespace", "bert", "metaspace", "space-prefixed", "none")
 _DROPS_SPACES = ("whitespace", "bert")
 _METASPACE: Json = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
 
@@ -54,6 +56,33 @@ def decoder(options: TrainOptions) -> Json | None:
     if options.continuing_prefix is not None:
         marks = [_cut_off(r"\A" + re.escape(options.continuing_prefix))]
     return _one_or_sequence([*marks, *(metaspace or [{"type": "Fuse"}])], "decoders")
+
+
+def read_normalizer(value: Json | None) -> tuple[Normalization, bool] | None:
+    """The ``normalize`` and ``lowercase`` for which ``normalizer`` gives the value; None if there are none."""
+    for normalize in get_args(Normalization):
+        for lowercase in (False, True):
+            if normalizer(PretokenizeOptions(normalize=normalize, lowercase=lowercase)) == value:
+                return normalize, lowercase
+    return None
+
+
+def read_pre_tokenizer(value: Json | None) -> tuple[Alphabet, str] | None:
+    """The ``alphabet`` and ``pretokenizer`` for which ``pre_tokenizer`` gives the value; None if there are none.
+
+    The pattern of ``regex:`` comes back in Oniguruma's dialect, as it stands in the value; it cuts the same.
+    """
+    parts = (value or {}).get("pretokenizers", [value or {}])
+    patterns = [part["pattern"]["Regex"] for part in parts if "Regex" in part.get("pattern", {})]
+    for alphabet in get_args(Alphabet):
+        for name in (*_NAMES, *(REGEX_PREFIX + pattern for pattern in patterns)):
+            options = TrainOptions(alphabet=alphabet, pretokenize=PretokenizeOptions(pretokenizer=name))
+            try:
+                if pre_tokenizer(options) == value:
+                    return alphabet, name
+            except OptionError:
+                continue  # a pattern that this project would not have written
+    return None
 
 
 def _cuts(name: str) -> list[Json]:

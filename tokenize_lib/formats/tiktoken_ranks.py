@@ -10,11 +10,16 @@ through one pair only (docs/threshold-rounds.md, "One derivation") is why this e
 Source: https://github.com/openai/tiktoken/blob/main/tiktoken/load.py
 """
 
-from binascii import b2a_base64
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
+import pyarrow as pa
+
+from tokenize_lib.errors import InputError
 from tokenize_lib.formats.patterns import REGEX_PREFIX, RUST_PATTERNS
-from tokenize_lib.training_options import TrainOptions
+from tokenize_lib.training_options import PretokenizeOptions, TrainOptions
 from tokenize_lib.vocabulary import Vocabulary
 
 
@@ -48,6 +53,62 @@ def render(vocabulary: Vocabulary) -> bytes:
     if problem is not None:
         raise ValueError(problem)
     return b"".join([b"%b %d\n" % (b2a_base64(token, newline=False), rank) for token, rank in _ranks(vocabulary)])
+
+
+def read(content: bytes, pretokenize: PretokenizeOptions, source: str) -> Vocabulary:
+    """The vocabulary of a file of ranks; ``source`` names it in errors. It has no pair counts.
+
+    The file tells neither how text is cut nor which special tokens there are: ``pretokenize`` does.
+
+    Raises:
+        InputError: A line is not a token and a rank, ranks have gaps or do not follow the special tokens, the first 256
+            tokens are not the bytes, or a token is not made of two others.
+    """
+    tokens = _tokens_by_rank(content, len(pretokenize.special_tokens), source)
+    alphabet, merged = tokens[:256], tokens[256:]
+    if sorted(alphabet) != [bytes([byte]) for byte in range(256)]:
+        raise InputError(f"{source}: the first 256 tokens are not the 256 bytes")
+    first = len(pretokenize.special_tokens)
+    ranks = {token: rank for rank, token in enumerate(tokens, start=first)}
+    pairs = [_pair_that_makes(token, ranks, source) for token in merged]
+    return Vocabulary.of_merges(
+        TrainOptions(vocab_size=first + len(tokens), pretokenize=pretokenize),
+        alphabet,
+        pa.array([left for left, _ in pairs], pa.int32()),
+        pa.array([right for _, right in pairs], pa.int32()),
+    )
+
+
+def _tokens_by_rank(content: bytes, first: int, source: str) -> list[bytes]:
+    tokens: list[bytes] = []
+    for number, line in enumerate(content.splitlines(), start=1):
+        try:
+            encoded, rank = line.split()
+            tokens.append(a2b_base64(encoded, strict_mode=True))
+            expected = int(rank) == first + number - 1
+        except ValueError as error:
+            raise InputError(f"{source}, line {number}: {line[:80]!r} is not a token in base64 and a rank") from error
+        if not expected:
+            raise InputError(
+                f"{source}, line {number}: found rank {int(rank)}, wanted {first + number - 1}: "
+                f"ranks have no gaps and follow the {first} special tokens"
+            )
+    return tokens
+
+
+def _pair_that_makes(token: bytes, ranks: Mapping[bytes, int], source: str) -> tuple[int, int]:
+    """The last two tokens that are left when ``token`` is encoded with the ranks under its own."""
+    parts = [token[place : place + 1] for place in range(len(token))]
+    while len(parts) > 2:
+        joined = [ranks.get(left + right, ranks[token]) for left, right in pairwise(parts)]
+        lowest = min(joined)
+        if lowest >= ranks[token]:
+            break
+        place = joined.index(lowest)
+        parts[place : place + 2] = [parts[place] + parts[place + 1]]
+    if len(parts) != 2:
+        raise InputError(f"{source}: the token {token!r} is not made of two tokens of lower rank")
+    return ranks[parts[0]], ranks[parts[1]]
 
 
 def encoding_arguments(name: str, vocabulary: Vocabulary) -> dict[str, Any]:

@@ -7,11 +7,14 @@ trained alike. Source: https://github.com/huggingface/tokenizers (version "1.0" 
 import json
 from collections.abc import Sequence
 from json.encoder import encode_basestring as quoted
+from typing import Any
 
-from tokenize_lib.errors import OptionError
+import pyarrow as pa
+
+from tokenize_lib.errors import InputError, OptionError
 from tokenize_lib.formats import hugging_face
-from tokenize_lib.formats.byte_characters import CHARACTERS
-from tokenize_lib.training_options import TrainOptions
+from tokenize_lib.formats.byte_characters import BYTES, CHARACTERS
+from tokenize_lib.training_options import PretokenizeOptions, TrainOptions
 from tokenize_lib.vocabulary import Vocabulary
 
 _EMPTY_MODEL = '"vocab": {},\n    "merges": []\n  }\n}'
@@ -55,6 +58,60 @@ def render(vocabulary: Vocabulary) -> str:
     frame = json.dumps(_without_vocabulary(vocabulary.options), ensure_ascii=False, indent=2)
     model = f'"vocab": {{\n{vocab}\n    }},\n    "merges": ' + (f"[\n{merges}\n    ]" if merges else "[]") + "\n  }\n}"
     return frame.removesuffix(_EMPTY_MODEL) + model
+
+
+def read(text: str, source: str) -> Vocabulary:
+    """The vocabulary of a file that ``render`` wrote; ``source`` names it in errors. It has no pair counts.
+
+    What the file does not tell (``min_frequency``, ``tie_break`` and the like) has its default in ``options``.
+
+    Raises:
+        InputError: It is not such a file.
+    """
+    try:
+        document = json.loads(text)
+        vocab: dict[str, int] = document["model"]["vocab"]
+        pairs: list[tuple[str, str]] = document["model"]["merges"]
+        options = _options_of(document)
+        strings = sorted(vocab, key=vocab.__getitem__)
+        first_merge_id = len(strings) - len(pairs)
+        is_bytes = options.alphabet == "bytes"
+        alphabet = [
+            bytes(map(BYTES.__getitem__, string)) if is_bytes else string.encode()
+            for string in strings[len(options.special_tokens) : first_merge_id]
+        ]
+        left_ids = pa.array([vocab[left] for left, _ in pairs], pa.int32())
+        right_ids = pa.array([vocab[right] for _, right in pairs], pa.int32())
+        vocabulary = Vocabulary.of_merges(options, alphabet, left_ids, right_ids)
+        is_ours = json.loads(render(vocabulary)) == document
+    except (ValueError, KeyError, TypeError, IndexError, OptionError) as error:
+        raise InputError(f"{source}: not a tokenizer.json that tokenbeam wrote ({error!r})") from error
+    if not is_ours:
+        raise InputError(f"{source}: not a tokenizer.json that tokenbeam wrote (it has parts that tokenbeam has not)")
+    return vocabulary
+
+
+def _options_of(document: dict[str, Any]) -> TrainOptions:
+    model = document["model"]
+    cut = hugging_face.read_pre_tokenizer(document["pre_tokenizer"])
+    normal = hugging_face.read_normalizer(document["normalizer"])
+    if cut is None or normal is None:
+        raise ValueError("an unknown normalizer or pre_tokenizer")
+    (alphabet, pretokenizer), (normalize, lowercase) = cut, normal
+    return TrainOptions(
+        vocab_size=len(model["vocab"]),
+        alphabet=alphabet,
+        unk_token=model["unk_token"],
+        end_of_word=model["end_of_word_suffix"],
+        end_of_word_mark="attached" if model["end_of_word_suffix"] is not None else None,
+        continuing_prefix=model["continuing_subword_prefix"],
+        pretokenize=PretokenizeOptions(
+            pretokenizer=pretokenizer,
+            normalize=normalize,
+            lowercase=lowercase,
+            special_tokens=tuple(token["content"] for token in document["added_tokens"]),
+        ),
+    )
 
 
 def _without_vocabulary(options: TrainOptions) -> dict[str, object]:

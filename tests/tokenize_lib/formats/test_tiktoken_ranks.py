@@ -11,6 +11,7 @@ from tokenizers import Tokenizer
 
 from tests.oracles import bpe
 from tests.tokenize_lib.formats.vocabularies import TEXTS, vocabulary_of
+from tokenize_lib.errors import InputError
 from tokenize_lib.formats import tiktoken_ranks, tokenizer_json
 from tokenize_lib.training_options import PretokenizeOptions, TrainOptions
 from tokenize_lib.vocabulary import Vocabulary
@@ -68,3 +69,35 @@ def test_tiktoken_loads_the_file(tmp_path: Path, specials: tuple[str, ...]) -> N
 )
 def test_obstacles(options: TrainOptions, sentence: str | None) -> None:
     assert tiktoken_ranks.obstacle(options) == sentence
+
+
+@pytest.mark.parametrize("specials", [(), ("<|end|>", "<|pad|>")])
+def test_read_gives_back_what_was_rendered(specials: tuple[str, ...]) -> None:
+    written = trained("o200k", specials)
+    read = tiktoken_ranks.read(tiktoken_ranks.render(written), written.options.pretokenize, "x.tiktoken")
+    assert read.tokens == written.tokens
+    assert read.left_ids.equals(written.left_ids)
+    assert read.right_ids.equals(written.right_ids)
+    assert read.options.pretokenize == written.options.pretokenize
+
+
+BYTES = tiktoken_ranks.render(vocabulary_of(bpe.train([], TrainOptions())))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"IQ== 0\nIg== x\n", "x.tiktoken, line 2: b'Ig== x' is not a token in base64 and a rank"),
+        (b"IQ== 0\nIg=\n", "x.tiktoken, line 2: b'Ig=' is not a token in base64 and a rank"),
+        (
+            b"IQ== 5\n",
+            "x.tiktoken, line 1: found rank 5, wanted 0: ranks have no gaps and follow the 0 special tokens",
+        ),
+        (b"IQ== 0\n", "x.tiktoken: the first 256 tokens are not the 256 bytes"),
+        (BYTES + b"YWJj 256\n", "x.tiktoken: the token b'abc' is not made of two tokens of lower rank"),
+    ],
+)
+def test_other_files_are_refused(content: bytes, message: str) -> None:
+    with pytest.raises(InputError) as error:
+        tiktoken_ranks.read(content, PretokenizeOptions(), "x.tiktoken")
+    assert str(error.value) == message

@@ -1,5 +1,6 @@
 """tokenizer.json against the file that Hugging Face writes, and what it encodes against the naive twin."""
 
+import dataclasses
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +10,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_toke
 
 from tests.oracles import bpe
 from tests.tokenize_lib.formats.vocabularies import SPECIALS, TEXTS, vocabulary_of
+from tokenize_lib.errors import InputError
 from tokenize_lib.formats import tokenizer_json
 from tokenize_lib.formats.byte_characters import CHARACTERS
 from tokenize_lib.formats.patterns import ONIGURUMA_PATTERNS
@@ -199,3 +201,48 @@ def test_no_merges() -> None:
     options = TrainOptions(alphabet="characters", pretokenize=PretokenizeOptions(pretokenizer="none"))
     text = tokenizer_json.render(vocabulary_of(bpe.train([('a"\\\n\x1f\x7f', 1)], options)))
     assert text == tokenizer.to_str(pretty=True)
+
+
+READABLE = [
+    TrainOptions(vocab_size=400, pretokenize=PretokenizeOptions(special_tokens=("<s>", "</s>"))),
+    TrainOptions(vocab_size=400, pretokenize=PretokenizeOptions(pretokenizer="gpt2", normalize="nfkc", lowercase=True)),
+    TrainOptions(vocab_size=400, pretokenize=PretokenizeOptions(pretokenizer=r"regex:\p{L}+|\d")),
+    TrainOptions(vocab_size=400, pretokenize=PretokenizeOptions(pretokenizer="none", lowercase=True)),
+    TrainOptions(
+        vocab_size=400,
+        alphabet="characters",
+        unk_token="[UNK]",
+        pretokenize=PretokenizeOptions(pretokenizer="whitespace", special_tokens=SPECIALS),
+    ),
+    TrainOptions(vocab_size=400, alphabet="characters", continuing_prefix="##"),
+    TrainOptions(vocab_size=400, alphabet="characters", end_of_word="</w>"),
+]
+
+
+@pytest.mark.parametrize("options", READABLE)
+def test_read_gives_back_what_was_rendered(options: TrainOptions) -> None:
+    written = vocabulary_of(bpe.train([(word, 1) for text in TEXTS for word in text.split()], options))
+    read = tokenizer_json.read(tokenizer_json.render(written), "tokenizer.json")
+    assert read.tokens == written.tokens
+    assert read.alphabet_size == written.alphabet_size
+    assert read.left_ids.equals(written.left_ids)
+    assert read.right_ids.equals(written.right_ids)
+    assert read.pair_counts is None
+    assert read.options == dataclasses.replace(options, vocab_size=len(written.tokens))
+
+
+def test_a_pattern_comes_back_in_the_dialect_of_the_file() -> None:
+    options = TrainOptions(vocab_size=256, pretokenize=PretokenizeOptions(pretokenizer=r"regex:^\s+|\S+$"))
+    text = tokenizer_json.render(vocabulary_of(bpe.train([], options)))
+    read = tokenizer_json.read(text, "tokenizer.json")
+    assert read.options.pretokenize.pretokenizer == r"regex:\A\s+|\S+\z"
+    assert tokenizer_json.render(read) == text
+
+
+def test_other_files_are_refused() -> None:
+    tokenizer = Tokenizer(models.BPE(byte_fallback=True))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    foreign = tokenizer.to_str()
+    for text in ("{", "[]", "{}", '{"model": {"vocab": {"a": 5}, "merges": []}}', foreign):
+        with pytest.raises(InputError, match=r"^here\.json: not a tokenizer\.json that tokenbeam wrote"):
+            tokenizer_json.read(text, "here.json")
