@@ -24,7 +24,7 @@ from pipelines.worker_errors import disk_full, is_disk_full
 from tokenize_lib.errors import OutputError
 
 WORK = ".work"
-_TEMPORARY = f"{WORK}/unfinished"
+UNFINISHED = f"{WORK}/unfinished"
 _WRITTEN = f"{WORK}/written"
 
 
@@ -144,7 +144,7 @@ class RunFiles:
     @contextlib.contextmanager
     def _new_file(self, name: str) -> Iterator["_HashedFile"]:
         path = self.path(name)
-        temporary = self.path(f"{_TEMPORARY}/{PurePosixPath(name).name}-{uuid.uuid4().hex}")
+        temporary = self.path(f"{UNFINISHED}/{PurePosixPath(name).name}-{uuid.uuid4().hex}")
         with output_errors(path, "written"):
             try:
                 with contextlib.closing(
