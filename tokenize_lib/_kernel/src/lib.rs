@@ -3,6 +3,9 @@
 
 mod bindings;
 pub mod error;
+pub mod jsonl;
+pub mod lines;
+pub mod records;
 
 use pyo3::prelude::*;
 

@@ -1,5 +1,7 @@
 //! Python's view of the kernel: one file a subject, each with its own `register`.
 
+mod records;
+
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -16,6 +18,7 @@ impl From<KernelError> for PyErr {
     }
 }
 
-pub fn register(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    records::register(module)?;
     Ok(())
 }

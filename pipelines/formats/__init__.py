@@ -1,0 +1,1 @@
+"""How each format's bytes become documents; `pipelines.documents` is the way in."""

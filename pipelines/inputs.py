@@ -1,0 +1,102 @@
+"""The plan of what to read: the files that patterns name, and the splits in which workers read them.
+
+A plan depends on the files alone. Documents and their positions do not depend on how a file is split.
+"""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import PurePosixPath
+
+from pipelines.formats.parquet import split_row_groups
+from pipelines.listing import FoundFile, list_files
+from pipelines.splits import Compression, Format, InputFile, ReadOptions, Split
+from tokenize_lib.errors import InputError
+
+__all__ = ["InputFile", "InputPlan", "ReadOptions", "Split", "plan_input"]
+
+SPLIT_BYTES = (
+    32 << 20
+)  # small enough that 1 GB keeps 32 cores busy, large enough that opening a remote file does not show
+_FILE_COST = 32 << 10  # opening a file takes about as long as reading this many bytes
+_PLANNING_THREADS = 16
+
+_FORMATS: dict[str, Format] = {
+    ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet", ".pq": "parquet",
+}  # fmt: skip
+_COMPRESSIONS: dict[str, Compression] = {".gz": "gz", ".zst": "zst"}
+
+
+@dataclass(frozen=True)
+class InputPlan:
+    """All files by path, and all splits, largest first: dealt out in turn, they come to even shares."""
+
+    files: tuple[InputFile, ...]
+    splits: tuple[Split, ...]
+    split_bytes: int = SPLIT_BYTES
+
+    @property
+    def bytes(self) -> int:
+        """The size of all files."""
+        return sum(file.bytes for file in self.files)
+
+    def groups(self) -> Iterator[tuple[Split, ...]]:
+        """Give the splits in groups of half a split's work or more: many small files are few Beam elements."""
+        group: list[Split] = []
+        work = 0
+        for split in self.splits:
+            group.append(split)
+            work += split.work + _FILE_COST
+            if work >= self.split_bytes // 2:
+                yield tuple(group)
+                group, work = [], 0
+        if group:
+            yield tuple(group)
+
+
+def plan_input(patterns: Sequence[str], options: ReadOptions, *, split_bytes: int = SPLIT_BYTES) -> InputPlan:
+    """List the files and split them. Reads no text: names and sizes, and the footers of Parquet files.
+
+    Raises InputError if a pattern names nothing, if all files are empty, and if a Parquet file has no such column.
+    """
+    files = tuple(_input_file(ordinal, found, options) for ordinal, found in enumerate(list_files(patterns)))
+    if not any(file.bytes for file in files):
+        also = f" and {len(files) - 1} more" if len(files) > 1 else ""
+        raise InputError(f"{files[0].path}{also}: no document, all input is empty; give files with text")
+    with ThreadPoolExecutor(_PLANNING_THREADS) as pool:
+        footers = pool.map(lambda file: _split_parquet(file, options, split_bytes), filter(_has_row_groups, files))
+        parquet = [split for splits in footers for split in splits]
+    plain = [split for file in files if not _has_row_groups(file) for split in _split_bytes(file, options, split_bytes)]
+    splits = sorted(parquet + plain, key=lambda split: (-split.work, split.file.ordinal, split.start))
+    return InputPlan(files, tuple(splits), split_bytes)
+
+
+def _input_file(ordinal: int, found: FoundFile, options: ReadOptions) -> InputFile:
+    suffixes = PurePosixPath(found.path.lower()).suffixes
+    compression: Compression = _COMPRESSIONS.get(suffixes[-1], "none") if suffixes else "none"
+    if compression != "none":
+        suffixes.pop()
+    by_name = _FORMATS.get(suffixes[-1], "text") if suffixes else "text"
+    if options.document == "file":
+        by_name = "text"
+    file_format: Format = by_name if options.format == "auto" else options.format  # type: ignore[assignment]
+    return InputFile(found.path, ordinal, found.bytes, file_format, compression, found.modified)
+
+
+def _has_row_groups(file: InputFile) -> bool:
+    return file.format == "parquet" and file.compression == "none"
+
+
+def _split_parquet(file: InputFile, options: ReadOptions, split_bytes: int) -> list[Split]:
+    return [Split(file, *extent) for extent in split_row_groups(file, options, split_bytes)]
+
+
+def _split_bytes(file: InputFile, options: ReadOptions, split_bytes: int) -> list[Split]:
+    """Cut a file into even byte ranges, or leave it whole if it must be read from its start."""
+    if file.bytes == 0 and options.document == "line" and file.compression == "none":
+        return []
+    whole = file.compression != "none" or options.document == "file"
+    parts = 1 if whole else -(-file.bytes // split_bytes)
+    ends = [file.bytes * part // parts for part in range(parts + 1)]
+    return [Split(file, start, end, end - start) for start, end in pairwise(ends)]

@@ -1,0 +1,132 @@
+"""Which files a pattern names: a file, a directory (all below it), or a glob; local, or on any Beam file system."""
+
+import glob
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from apache_beam.io.filesystem import BeamIOError
+from apache_beam.io.filesystems import FileSystems
+
+from tokenize_lib.errors import InputError
+
+_GLOB_CHARACTERS = frozenset("*?[")
+_HIDDEN = (".", "_")  # what other programs leave beside data: .crc files, _SUCCESS, _temporary
+
+
+@dataclass(frozen=True)
+class FoundFile:
+    """A file as it was listed: its size in bytes, and its last change in ns since 1970 where that is known."""
+
+    path: str
+    bytes: int
+    modified: int | None
+
+
+def is_local(path: str) -> bool:
+    """Tell whether a path needs no Beam file system."""
+    return "://" not in path
+
+
+def list_files(patterns: Sequence[str]) -> list[FoundFile]:
+    """Give each file that the patterns name, once, sorted by path.
+
+    Names that start with ``.`` or ``_`` are skipped below directories and by wildcards, unless the pattern has one too.
+    Raises InputError for a pattern that names no file, and for a local file that may not be read.
+    """
+    found: dict[str, FoundFile] = {}
+    for pattern in patterns:
+        files = list(_list_local(pattern) if is_local(pattern) else _list_remote(pattern))
+        if not files:
+            raise InputError(_nothing_found(pattern))
+        found.update((file.path, file) for file in files)
+    return [found[path] for path in sorted(found)]
+
+
+def _nothing_found(pattern: str) -> str:
+    if is_local(pattern) and Path(pattern).is_dir():
+        return f"{pattern}: a directory with no files to read (names that start with '.' or '_' are skipped)"
+    if _GLOB_CHARACTERS & set(pattern):
+        return f"{pattern}: no file matches this pattern; check it, and quote it so that the shell leaves it alone"
+    return f"{pattern}: no such file or directory; give a file, a directory or a glob"
+
+
+def _list_local(pattern: str) -> Iterator[FoundFile]:
+    path = Path(pattern)
+    if path.is_dir():
+        yield from _walk(path, set())
+    elif path.exists():
+        yield _local_file(path)
+    elif _GLOB_CHARACTERS & set(pattern):
+        for match in glob.glob(pattern, recursive=True):  # noqa: PTH207 (Path.glob takes no absolute pattern)
+            if _is_wanted(match, pattern):
+                yield from _list_local_match(Path(match))
+
+
+def _list_local_match(path: Path) -> Iterator[FoundFile]:
+    if path.is_dir():
+        yield from _walk(path, set())
+    else:
+        yield _local_file(path)
+
+
+def _is_wanted(match: str, pattern: str) -> bool:
+    """Tell whether a glob's match is data: no part of it that a wildcard filled is hidden."""
+    asked_for = {part[0] for part in Path(pattern).parts if part.startswith(_HIDDEN)}
+    literal = set(Path(pattern).parts)
+    hidden = (part[0] for part in Path(match).parts if part not in literal and part.startswith(_HIDDEN))
+    return all(first in asked_for for first in hidden)
+
+
+def _walk(directory: Path, visited: set[tuple[int, int]]) -> Iterator[FoundFile]:
+    """Give the files below a directory. Links are followed; each directory is entered once, so a loop of links ends."""
+    try:
+        status = directory.stat()
+        entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
+    except OSError as error:
+        raise InputError(f"{directory}: this directory cannot be listed: {error.strerror}") from error
+    if (status.st_dev, status.st_ino) in visited:
+        return
+    visited.add((status.st_dev, status.st_ino))
+    for entry in entries:
+        if entry.name.startswith(_HIDDEN):
+            continue
+        if entry.is_dir():
+            yield from _walk(Path(entry.path), visited)
+        elif entry.is_file() or entry.is_symlink():
+            yield _local_file(Path(entry.path))
+
+
+def _local_file(path: Path) -> FoundFile:
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise InputError(f"{path}: this file cannot be read: {error.strerror}") from error
+    if not stat.S_ISREG(status.st_mode):
+        raise InputError(f"{path}: this is no regular file, so it cannot be read in parts; write it to a file first")
+    if not os.access(path, os.R_OK):
+        raise InputError(f"{path}: this file may not be read; check its permissions")
+    return FoundFile(str(path), status.st_size, status.st_mtime_ns)
+
+
+def _list_remote(pattern: str) -> Iterator[FoundFile]:
+    folder = pattern.rstrip("/")
+    try:
+        matches = [] if pattern.endswith("/") else FileSystems.match([pattern])[0].metadata_list
+        prefix = ""
+        if not matches and not _GLOB_CHARACTERS & set(pattern):
+            prefix = f"{folder}/"
+            matches = FileSystems.match([f"{prefix}**"])[0].metadata_list
+    except (BeamIOError, ValueError, OSError) as error:
+        raise InputError(f"{pattern}: cannot be listed: {str(error).splitlines()[0]}") from error
+    for match in matches:
+        below = Path(match.path.removeprefix(prefix))
+        is_data = (
+            not any(part.startswith(_HIDDEN) for part in below.parts) if prefix else _is_wanted(match.path, pattern)
+        )
+        is_placeholder = match.path.endswith("/")  # object stores keep an empty object for a folder
+        if is_data and not is_placeholder:
+            seconds = match.last_updated_in_seconds
+            yield FoundFile(match.path, match.size_in_bytes, round(seconds * 1e9) if seconds else None)
