@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from schemas.columns import conform
 
 MOST_ROWS = 1 << 17
-MOST_BYTES = 32 << 20
+MOST_BYTES = 8 << 20
 
 
 def row_groups(

@@ -1,11 +1,18 @@
 //! The hot loops of tokenbeam. The modules beside `bindings` know nothing of Python and are tested
 //! alone; `bindings` is the thin layer that takes Arrow in, releases the GIL, and gives Arrow back.
 
+pub mod alphabet;
 mod bindings;
+pub mod encode;
 pub mod error;
+pub mod hash;
 pub mod jsonl;
 pub mod lines;
+pub mod pairs;
 pub mod records;
+pub mod segments;
+pub mod threshold;
+pub mod train;
 
 use pyo3::prelude::*;
 

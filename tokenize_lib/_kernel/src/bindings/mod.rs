@@ -1,6 +1,8 @@
 //! Python's view of the kernel: one file a subject, each with its own `register`.
 
+mod columns;
 mod records;
+mod rounds;
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -20,5 +22,5 @@ impl From<KernelError> for PyErr {
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     records::register(module)?;
-    Ok(())
+    rounds::register(module)
 }

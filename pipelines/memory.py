@@ -1,0 +1,28 @@
+"""How ``--memory`` is shared out between what a process holds at a time."""
+
+import dataclasses
+
+_PROGRAM = 256 << 20  # the interpreter, Beam and pyarrow, and the blocks being read
+_LEAST = 1 << 20
+
+
+@dataclasses.dataclass(frozen=True)
+class MemoryShares:
+    """Bytes for the tables that grow with the corpus. What outgrows its share goes to files.
+
+    Attributes:
+        worker_table: What each worker may collect before it writes it out. Writing takes as much again.
+        driver_table: What the driver may hold while it merges; the workers are idle then.
+    """
+
+    worker_table: int
+    driver_table: int
+
+    @classmethod
+    def of(cls, memory: int, workers: int) -> "MemoryShares":
+        """Share out `memory` bytes for a process with `workers` workers in it."""
+        for_tables = max(memory - _PROGRAM, memory // 8)
+        return cls(
+            worker_table=max(for_tables // (3 * workers), _LEAST),
+            driver_table=max(for_tables * 2 // 3, _LEAST),
+        )

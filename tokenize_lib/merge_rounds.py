@@ -1,0 +1,244 @@
+"""A merge round, stated over Arrow tables: what is distributed is in `pipelines.merge_round`, what it computes is here.
+
+The algorithm and its proof: docs/threshold-rounds.md.
+"""
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tokenize_lib import _native
+from tokenize_lib.start_alphabet import StartAlphabet
+from tokenize_lib.training_options import TrainOptions
+
+MERGES = pa.schema(
+    [
+        pa.field("left", pa.uint32(), nullable=False),
+        pa.field("right", pa.uint32(), nullable=False),
+        pa.field("count", pa.int64(), nullable=False),
+        pa.field("replaced", pa.int64(), nullable=False),
+    ]
+)
+"""Merges as a round makes them. ``count``: of the pair, overlapping places each. ``replaced``: places merged."""
+
+# What a round's driver holds, in bytes; see _kernel/src/train.rs. Each symbol has a slot, its list entry and at most
+# two more made by merges, beside the copy it came in; a segment has a barrier slot, a count, an end and a place.
+_BYTES_A_SYMBOL = 20
+_BYTES_A_SEGMENT = 96
+_BYTES_A_PAIR = 128
+
+
+@dataclasses.dataclass(frozen=True)
+class MergeState:
+    """All there is to know between two rounds, beside the pretoken table.
+
+    Attributes:
+        alphabet: The start alphabet.
+        merges: The merges so far, as `MERGES`.
+    """
+
+    alphabet: StartAlphabet
+    merges: pa.Table
+
+    @classmethod
+    def start(cls, alphabet: StartAlphabet) -> "MergeState":
+        """The state before the first round."""
+        return cls(alphabet, MERGES.empty_table())
+
+    @property
+    def options(self) -> TrainOptions:
+        """What is trained."""
+        return self.alphabet.options
+
+    @property
+    def first_merge_id(self) -> int:
+        """Id of the token that the first merge made."""
+        return self.alphabet.first_id + len(self.alphabet.symbols)
+
+    @property
+    def vocab_size(self) -> int:
+        """Tokens so far."""
+        return self.first_merge_id + self.merges.num_rows
+
+    @property
+    def merges_left(self) -> int:
+        """How many more merges there is room for."""
+        return max(self.options.vocab_size - self.vocab_size, 0)
+
+    def and_then(self, merges: pa.Table) -> "MergeState":
+        """The state after one more round."""
+        return MergeState(self.alphabet, pa.concat_tables([self.merges, merges]))
+
+    def lengths(self) -> "pa.UInt32Array":
+        """The length of every token, in the unit of ``max_token_length``; special tokens have none."""
+        return self._grown(self.alphabet.lengths().to_pylist())
+
+    def widths(self) -> "pa.UInt32Array":
+        """How many start symbols each token was merged from."""
+        return self._grown([1] * self.first_merge_id)
+
+    def strings(self) -> "pa.LargeBinaryArray":
+        """The bytes of every token, marks included."""
+        prefix = (self.options.continuing_prefix or "").encode()
+        tokens = [*(token.encode() for token in self.options.special_tokens), *self.alphabet.symbols]
+        for left, right in self._pairs():
+            tokens.append(tokens[left] + tokens[right].removeprefix(prefix))
+        return pa.array(tokens, pa.large_binary())
+
+    def _pairs(self) -> Iterable[tuple[int, int]]:
+        return zip(self.merges["left"].to_pylist(), self.merges["right"].to_pylist(), strict=True)
+
+    def _grown(self, sizes: list[int]) -> "pa.UInt32Array":
+        for left, right in self._pairs():
+            sizes.append(sizes[left] + sizes[right])
+        return pa.array(sizes, pa.uint32())
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Threshold:
+    """What a round was decided to be.
+
+    Attributes:
+        threshold: Pairs that count at least this are live.
+        best_count: The best pair's count; 0 where no pair is left.
+        distinct_pairs: Pairs in the encoded pretoken table.
+        live_pairs: Those of them that are live.
+    """
+
+    threshold: int
+    best_count: int
+    distinct_pairs: int
+    live_pairs: int
+
+    @property
+    def every_pair_is_live(self) -> bool:
+        """Whether nothing is to be cut."""
+        return self.live_pairs == self.distinct_pairs
+
+
+def choose_threshold(
+    sample: _native.ThresholdSample, *, rows_a_sample: int, budget: int, lowest: int, ceiling: int, distinct_pairs: int
+) -> Threshold:
+    """Choose the smallest threshold whose segment table fits the budget. The one place where that is decided.
+
+    A wrong choice costs time, never exactness, so sizes are estimated. Distinct segments grow as a power of the rows
+    they are cut from (Heaps' law); the sample and its half give the power.
+
+    Args:
+        sample: Every `rows_a_sample`-th row of the encoded table, and the counts of all pairs that can be merged.
+        rows_a_sample: See `sample`.
+        budget: Bytes that the round's driver may hold.
+        lowest: The smallest threshold there can be: ``min_frequency``.
+        ceiling: The threshold must be under this: pairs over it are done or barred.
+        distinct_pairs: Pairs of the table, those that cannot be merged too.
+    """
+    best = min(sample.best, ceiling - 1)
+    low, high = lowest, max(best, lowest)
+    if _table_bytes(sample, low, rows_a_sample) > budget:
+        # Invariant: `low` does not fit; `high` does, or is the highest there is, where few pairs are live.
+        while high > low + max(low // 16, 1):
+            middle = math.isqrt(low * high)
+            middle = min(max(middle, low + 1), high - 1)
+            if _table_bytes(sample, middle, rows_a_sample) > budget:
+                low = middle
+            else:
+                high = middle
+        low = high
+    return Threshold(
+        threshold=low, best_count=sample.best, distinct_pairs=distinct_pairs, live_pairs=sample.live_pairs(low)
+    )
+
+
+def _table_bytes(sample: _native.ThresholdSample, threshold: int, rows_a_sample: int) -> float:
+    _, half_segments, half_symbols, segments, symbols = sample.sizes(threshold)
+    return round_bytes(
+        segments=_grown_to(half_segments, segments, rows_a_sample),
+        symbols=_grown_to(half_symbols, symbols, rows_a_sample),
+        live_pairs=sample.live_pairs(threshold),
+    )
+
+
+def _grown_to(half: int, whole: int, times: int) -> float:
+    """Extrapolate a count that grew from `half` to `whole` when the rows doubled, to `times` the rows."""
+    if whole == 0:
+        return 0
+    power = min(max(math.log2(whole / half), 0.0), 1.0) if half else 1.0
+    return float(whole * times**power)
+
+
+def round_bytes(*, segments: float, symbols: float, live_pairs: float) -> float:
+    """What a segment table takes in the driver while it is merged, in bytes."""
+    return segments * _BYTES_A_SEGMENT + symbols * _BYTES_A_SYMBOL + live_pairs * _BYTES_A_PAIR
+
+
+def mergeable(pairs: pa.RecordBatch, options: TrainOptions, lengths: "pa.UInt32Array") -> pa.RecordBatch:
+    """Those of the counted pairs that may still be merged: frequent enough, and not too long."""
+    keep = pc.greater_equal(pairs["count"], options.min_frequency)
+    if options.max_token_length is not None:
+        length = pc.add(lengths.take(pairs["left"]), lengths.take(pairs["right"]))
+        keep = pc.and_(keep, pc.less_equal(length, options.max_token_length))
+    return pairs.filter(keep)
+
+
+def live_pairs(pairs: Iterable[pa.RecordBatch], threshold: int) -> list[pa.RecordBatch]:
+    """Those of the mergeable pairs that count at least `threshold`."""
+    return [batch.filter(pc.greater_equal(batch["count"], threshold)) for batch in pairs]
+
+
+def make_merges(
+    state: MergeState, segments: _native.SegmentList, threshold: int, tick: Callable[[int], object]
+) -> pa.Table:
+    """Merge a round's segments for as long as the best count reaches the threshold.
+
+    Args:
+        state: Before the round.
+        segments: All segments of the round; emptied.
+        threshold: What they were cut at.
+        tick: Told now and then how many merges are made.
+
+    Returns:
+        The round's merges, as `MERGES`.
+    """
+    options = state.options
+    marked = options.continuing_prefix is not None or options.end_of_word is not None
+    merges = segments.train(
+        threshold=threshold,
+        max_merges=state.merges_left,
+        first_seen=options.tie_break == "first-seen",
+        max_token_length=options.max_token_length,
+        lengths=state.lengths(),
+        strings=state.strings() if marked else None,
+        continuing_prefix=(options.continuing_prefix or "").encode(),
+        tick=tick,
+    )
+    return pa.Table.from_batches([merges]).cast(MERGES)
+
+
+def train(alphabet: StartAlphabet, pretokens: Sequence[pa.RecordBatch]) -> MergeState:
+    """Train on a pretoken table that fits in memory, in one round: the round of `pipelines.merge_round`, undistributed.
+
+    Args:
+        alphabet: The start alphabet, and what is trained.
+        pretokens: Batches of ``schemas.pretokens``.
+    """
+    state = MergeState.start(alphabet)
+    options = state.options
+    kernel = alphabet.kernel()
+    encoded = [kernel.encode(batch) for batch in pretokens]
+    counter = _native.PairCounter()
+    for rows in encoded:
+        counter.add(rows)
+    distinct = counter.distinct
+    [pairs] = counter.drain(1)
+    live = mergeable(pairs, options, state.lengths())
+    segments = _native.SegmentCounter(None if live.num_rows == distinct else [live])
+    widths = state.widths() if options.tie_break == "first-seen" else None
+    for rows in encoded:
+        segments.add(rows, widths)
+    table = _native.SegmentList()
+    for rows in segments.drain(1):
+        table.add(rows)
+    return state.and_then(make_merges(state, table, options.min_frequency, lambda _: None))
