@@ -113,7 +113,12 @@ class RunDirectory:
         return dict(self.files.read_json(RECORD))
 
     def finish(
-        self, *, records: Mapping[str, int], results: Mapping[str, Any], seconds: Mapping[str, float]
+        self,
+        *,
+        records: Mapping[str, int],
+        results: Mapping[str, Any],
+        seconds: Mapping[str, float],
+        inputs: Sequence[Mapping[str, Any]] | None = None,
     ) -> dict[str, Any]:
         """Write ``run.json`` and remove ``.work/``.
 
@@ -121,6 +126,7 @@ class RunDirectory:
             records: What became of the records read: ``read``, ``kept``, ``empty``, ``bad``.
             results: The figures of the run.
             seconds: Wall time by step, of this process alone.
+            inputs: The plan's inputs with what reading them has shown besides, as their hashes.
 
         Returns:
             What was written.
@@ -135,7 +141,7 @@ class RunDirectory:
             "options": dict(self._plan.options),
             "records": dict(records),
             "results": dict(results),
-            "inputs": [dict(file) for file in self._plan.inputs],
+            "inputs": [dict(file) for file in inputs or self._plan.inputs],
             "outputs": [_without_none(dataclasses.asdict(self.files.describe(name))) for name in outputs],
         }
         self.files.write_json(RECORD, record)
@@ -235,7 +241,7 @@ def _input_difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str 
             return f"read {path}, which is not among the inputs now"
         if path not in before:
             return f"did not read {path}, which is among the inputs now"
-        if before[path] != now[path]:
+        if any(before[path].get(key) != value for key, value in now[path].items()):
             return f"read another version of {path}"
     return None
 

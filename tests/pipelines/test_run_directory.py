@@ -95,6 +95,14 @@ def test_a_finished_run_is_kept(out):
     assert {name: (out / name).stat().st_mtime_ns for name in names(out)} == before
 
 
+def test_what_reading_showed_of_the_inputs_is_recorded(out):
+    seen = [{**file, "sha256": "00"} for file in INPUTS]
+    with RunDirectory.open(str(out), PLAN, NEW) as run:
+        assert run.finish(records={}, results={}, seconds={}, inputs=seen)["inputs"] == seen
+    with RunDirectory.open(str(out), PLAN, RESUME) as run:
+        assert run.begun is Begun.FINISHED
+
+
 def test_an_unfinished_run_is_kept_and_resumed(out):
     stop_after_some_work(out)
     assert refusal(out) == (

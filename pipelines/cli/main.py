@@ -1,0 +1,120 @@
+"""The ``tokenbeam`` command: finds the subcommand, and turns errors into one line and an exit code.
+
+Beam takes most of a second to import, so a subcommand imports what it needs only when it really runs.
+"""
+
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+import click
+
+from pipelines.cli.process import (
+    DONE,
+    FAILED,
+    INTERRUPTED,
+    WRONG_USAGE,
+    end_on_interrupt,
+    leave,
+    leave_interrupted,
+)
+from tokenize_lib.errors import OptionError, TokenbeamError
+
+_COMMANDS = {"train": "pipelines.cli.train"}
+
+
+class LazyGroup(click.Group):
+    """Imports a subcommand's module when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Give the names in the order of the work they do."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import a subcommand; its module has it under its own name."""
+        module = _COMMANDS.get(cmd_name)
+        return None if module is None else getattr(importlib.import_module(module), cmd_name)
+
+
+def _show_version(ctx: click.Context, _param: click.Parameter, asked: bool) -> None:  # noqa: FBT001
+    if asked:
+        from pipelines.versions import tokenbeam_version  # noqa: PLC0415
+
+        click.echo(f"tokenbeam {tokenbeam_version()}")
+        ctx.exit()
+
+
+_DOC = """Train subword tokenizers exactly, on corpora of any size.
+
+\b
+Example:
+  tokenbeam train 'corpus/*.jsonl.zst' -o tokenizer --vocab-size 32000
+"""
+
+
+@click.group(
+    cls=LazyGroup, help=_DOC, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+)
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show it.")
+def cli() -> None:
+    """Hold the subcommands."""
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run a command line and give its exit code: 0 done, 1 failed, 2 wrong usage, 130 stopped by Ctrl-C.
+
+    Args:
+        argv: The arguments; those behind ``--`` are Beam's.
+    """
+    own, beam_args = _split_at_dashes(argv)
+    debug = "--debug" in own
+    try:
+        result = cli.main(args=own, prog_name="tokenbeam", standalone_mode=False, obj=beam_args)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader of our data went away, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except Exception as error:  # noqa: BLE001 - the last place where one line can be made of it
+        return _report(error, debug=debug)
+    return result if isinstance(result, int) else DONE
+
+
+def _report(error: Exception, *, debug: bool) -> int:
+    if debug:
+        traceback.print_exception(error)
+    if isinstance(error, TokenbeamError):
+        click.echo(f"Error: {error}", err=True)
+        return WRONG_USAGE if isinstance(error, OptionError) else FAILED
+    where = "" if debug else " (--debug shows where)"
+    click.echo(f"Error: {type(error).__name__}: {' '.join(str(error).split())}{where}", err=True)
+    return FAILED
+
+
+def _split_at_dashes(argv: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
+    # Not left to click, which would take what follows for more inputs.
+    arguments = list(argv)
+    if "--" not in arguments:
+        return arguments, ()
+    place = arguments.index("--")
+    return arguments[:place], tuple(arguments[place + 1 :])
+
+
+def main() -> None:
+    """Run the command line of this process and leave it."""
+    in_process = "--" not in sys.argv  # other runners start servers, which they stop themselves on Ctrl-C and at exit
+    if in_process:
+        end_on_interrupt()
+    code = run(sys.argv[1:])
+    if code == INTERRUPTED:
+        leave_interrupted()
+    leave(code, at_once=in_process)
+
+
+if __name__ == "__main__":
+    main()

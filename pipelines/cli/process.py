@@ -1,0 +1,63 @@
+"""This process: its exit codes, its log, and how Ctrl-C ends it."""
+
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+import warnings
+
+DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
+
+
+def configure_log(*, debug: bool) -> None:
+    """Set up logging before Beam is imported, which would otherwise log to the terminal by itself."""
+    os.environ.setdefault("GRPC_VERBOSITY", "INFO" if debug else "NONE")
+    if debug:
+        logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+        return
+    logging.basicConfig(handlers=[logging.NullHandler()])
+    warnings.simplefilter("ignore")
+
+
+def end_on_interrupt() -> None:
+    """Let Ctrl-C end the process at once, also while the main thread is in the kernel or waits for Beam.
+
+    Python hands a signal to the main thread only when that runs Python code again. The signal's number, though, is
+    written to a file descriptor at once; a thread waits for it there. What a run has written stays valid: files are
+    finished or not visible, and locks go with the process. For the main thread alone.
+    """
+    ours, pythons = socket.socketpair()
+    pythons.settimeout(0)  # as Python asks of a wakeup descriptor
+    signal.set_wakeup_fd(pythons.fileno(), warn_on_full_buffer=False)
+    signal.signal(signal.SIGINT, lambda *_: None)  # no KeyboardInterrupt: the thread below is on its way already
+
+    def watch() -> None:
+        with pythons:
+            while signal.SIGINT not in ours.recv(16):
+                pass
+            leave_interrupted()
+
+    threading.Thread(target=watch, name="interrupts", daemon=True).start()
+
+
+def leave_interrupted() -> None:
+    """End the process with one line and exit code 130, waiting for nothing."""
+    os.write(2, b"\nStopped. The same command with --resume goes on from here.\n")
+    os._exit(INTERRUPTED)
+
+
+def leave(code: int, *, at_once: bool) -> None:
+    """End the process.
+
+    Args:
+        code: The exit code.
+        at_once: Do not wait for Beam's threads and Python's own clean-up, which take half a second. Not where a job
+            server of another runner must be stopped at exit.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if at_once:
+        os._exit(code)
+    sys.exit(code)
