@@ -8,6 +8,7 @@ import pytest
 
 from pipelines.run_directory import Begun, RunDirectory, RunPlan
 from pipelines.run_mode import RunMode
+from tests.pipelines import object_store
 from tokenize_lib.errors import OutputError
 
 NEW, RESUME, REPLACE = RunMode(), RunMode(resume=True), RunMode(replace=True)
@@ -249,3 +250,22 @@ def test_places_that_cannot_be(tmp_path):
         f"the input {tmp_path}/corpus/a.txt lies in the output directory: name another one"
     )
     assert not Path(tmp_path / "corpus").exists()
+
+
+def test_a_run_on_an_object_store(out):
+    root = f"{object_store.SCHEME}:/{out}"
+    files = stop_after_some_work(root)
+    assert files.list() == [
+        ".work/round-1.json",
+        ".work/run-state.json",
+        ".work/written/merges.parquet.json",
+        "merges.parquet",
+    ]
+    assert refusal(root).startswith(f"{root} holds an unfinished run")
+    with RunDirectory.open(root, PLAN, RESUME) as run:
+        assert run.begun is Begun.RESUMED
+        assert run.files.read_bytes("merges.parquet") == b"merges"
+        run.finish(records={}, results={}, seconds={})
+    assert names(out) == ["merges.parquet", "run.json"]
+    finish(root, REPLACE)
+    assert names(out) == ["run.json", "tokenizer.json"]

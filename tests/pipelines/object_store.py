@@ -1,0 +1,53 @@
+"""A Beam filesystem that behaves as an object store: paths with a scheme, no directories. The disk holds its files."""
+
+from pathlib import Path
+
+from apache_beam.io.filesystem import CompressionTypes, FileMetadata
+from apache_beam.io.localfilesystem import LocalFileSystem
+
+SCHEME = "objects"
+
+
+def on_disk(path):
+    return path.removeprefix(f"{SCHEME}:/")
+
+
+class ObjectStore(LocalFileSystem):
+    @classmethod
+    def scheme(cls):
+        return SCHEME
+
+    def has_dirs(self):
+        return False
+
+    def join(self, basepath, *paths):
+        return "/".join([basepath.rstrip("/"), *paths])
+
+    def split(self, path):
+        return tuple(path.rsplit("/", 1))
+
+    def mkdirs(self, path):
+        raise OSError(f"{path}: an object store has no directories")
+
+    def _list(self, dir_or_prefix):
+        prefix = on_disk(dir_or_prefix)
+        for path in sorted(Path(prefix).parent.rglob("*")):
+            if path.is_file() and str(path).startswith(prefix):
+                yield FileMetadata(f"{SCHEME}:/{path}", path.stat().st_size)
+
+    def create(self, path, mime_type="", compression_type=CompressionTypes.AUTO):
+        return super().create(on_disk(path), mime_type, compression_type)
+
+    def open(self, path, mime_type="", compression_type=CompressionTypes.AUTO):
+        return super().open(on_disk(path), mime_type, compression_type)
+
+    def exists(self, path):
+        return Path(on_disk(path)).is_file()
+
+    def rename(self, sources, destinations):
+        for destination in destinations:
+            Path(on_disk(destination)).parent.mkdir(parents=True, exist_ok=True)
+        super().rename([on_disk(path) for path in sources], [on_disk(path) for path in destinations])
+
+    def delete(self, paths):
+        super().delete([on_disk(path) for path in paths])
