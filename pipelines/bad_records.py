@@ -1,6 +1,5 @@
 """The table of records that could not be read: where each stands, and why."""
 
-from bisect import bisect_right
 from collections.abc import Iterable
 
 import pyarrow as pa
@@ -13,26 +12,26 @@ from schemas.bad_records import BAD_RECORDS
 from schemas.columns import conform
 
 
-def number_bad_records(plan: InputPlan, tallies: Iterable[Tally], bad: Iterable[tuple[int, bytes]]) -> pa.Table:
+def number_bad_records(
+    plan: InputPlan, tallies: Iterable[Tally], bad: Iterable[tuple[tuple[int, int], bytes]]
+) -> pa.Table:
     """Give the table of `schemas.bad_records` for what `ReadDocuments` put out, sorted by source and position.
 
-    A worker numbers rows within its split. A record lies in the last split of its file that starts at or before its
-    position, and the rows of the splits before that one are added.
+    A worker numbers rows within its split; the rows of the splits before it are added here.
     """
-    starts: dict[int, list[int]] = {}
-    rows_before: dict[int, list[int]] = {}
+    rows_before: dict[tuple[int, int], int] = {}
+    source, rows = -1, 0
     for tally in sorted(tallies, key=lambda tally: (tally.source, tally.start)):
-        starts.setdefault(tally.source, []).append(tally.start)
-        rows_before.setdefault(tally.source, [0]).append(rows_before[tally.source][-1] + tally.rows)
+        source, rows = tally.source, rows if tally.source == source else 0
+        rows_before[source, tally.start] = rows
+        rows += tally.rows
     tables = [BAD_RECORDS.empty_table()]
-    for source, encoded in bad:
+    for split, encoded in bad:
         records = ipc_batch(encoded)
-        # The records of a batch come from one split.
-        split = bisect_right(starts[source], records.column("position")[0].as_py()) - 1
         columns = [
-            pa.repeat(pa.scalar(plan.files[source].path), records.num_rows),
+            pa.repeat(pa.scalar(plan.files[split[0]].path), records.num_rows),
             records.column("position"),
-            pc.add(records.column("row"), rows_before[source][split] + 1),
+            pc.add(records.column("row"), rows_before[split] + 1),
             records.column("reason"),
         ]
         tables.append(

@@ -38,9 +38,13 @@ class DocumentBatch:
 
 @dataclass(frozen=True)
 class BadRecords:
-    """Records of one file that are none: position (int64), row (int64, from 0 within the split), reason (string)."""
+    """Records that are none, of the split of a file (its ordinal: `source`) that begins at `start`.
+
+    records: position (int64), row (int64, from 0 within the split), reason (string).
+    """
 
     source: int
+    start: int
     records: pa.RecordBatch
 
 

@@ -86,7 +86,7 @@ def read_split(
             if block.documents.num_rows:
                 yield DocumentBatch(source, block.documents)
             if block.bad.num_rows:
-                yield BadRecords(source, block.bad)
+                yield BadRecords(source, split.start, block.bad)
     yield tally
 
 
@@ -128,7 +128,7 @@ class _ReadSplits(beam.DoFn):  # type: ignore[misc]
                 if isinstance(item, Tally):
                     yield beam.pvalue.TaggedOutput("tallies", item)
                 elif isinstance(item, BadRecords):
-                    yield beam.pvalue.TaggedOutput("bad", (item.source, ipc_bytes(item.records)))
+                    yield beam.pvalue.TaggedOutput("bad", ((item.source, item.start), ipc_bytes(item.records)))
                 else:
                     yield item
 
@@ -137,7 +137,8 @@ class ReadDocuments(beam.PTransform):  # type: ignore[misc]
     """Reads a plan's splits: outputs ``documents``, ``tallies`` and ``bad``.
 
     documents: `DocumentBatch`; let a step of the same stage consume them, so that they are not sent.
-    tallies: a `Tally` a split. bad: (file ordinal, `BadRecords.records` as an IPC stream), for `pipelines.bad_records`.
+    tallies: a `Tally` a split. bad: ((file ordinal, start of the split), `BadRecords.records` as an IPC stream), which
+        `pipelines.bad_records` makes a table of.
     step: the name under which progress is told, in bytes of stored files (in all: `InputPlan.bytes`) and documents.
     """
 

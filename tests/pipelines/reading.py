@@ -43,7 +43,7 @@ def read(*paths: Path | str, split_bytes: int = SPLIT_BYTES, block_bytes: int = 
             if isinstance(item, Tally):
                 result.tallies.append(item)
             elif isinstance(item, BadRecords):
-                bad.append((item.source, ipc_bytes(item.records)))
+                bad.append(((item.source, item.start), ipc_bytes(item.records)))
             else:
                 result.documents += rows_of(plan.files[item.source].path, item)
     result.documents.sort(key=lambda document: document[:2])

@@ -104,7 +104,7 @@ def agrees_when_written(
 @settings(max_examples=300, deadline=None)
 @given(
     data=text_files.filter(bool),
-    split_bytes=st.integers(4, 40),
+    split_bytes=st.integers(1, 40),
     block_bytes=st.integers(1, 20),
     on_bad_record=st.sampled_from(["skip", "replace"]),
     limit=st.sampled_from([3, 1 << 20]),
@@ -127,7 +127,7 @@ def test_text_cut_anywhere_equals_the_twin(
 @settings(max_examples=300, deadline=None)
 @given(
     data=damaged_json_files.filter(bool),
-    split_bytes=st.integers(4, 100),
+    split_bytes=st.integers(1, 100),
     block_bytes=st.integers(1, 60),
     on_bad_record=st.sampled_from(["skip", "replace"]),
     null=st.sampled_from(["bad", "empty"]),

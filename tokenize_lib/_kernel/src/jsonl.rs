@@ -315,7 +315,7 @@ fn why_no_object(line: &str) -> String {
     match serde_json::from_str::<IgnoredAny>(line) {
         Ok(_) => "not a JSON object".to_owned(),
         Err(error) => {
-            format!("invalid JSON: {error}").replace(" at line 1 column ", " at its byte ")
+            format!("invalid JSON: {error}").replace(" at line 1 column ", " at column ")
         }
     }
 }
