@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol, cast
+from typing import Any, Literal, Protocol, TypeAlias, cast
 
 import apache_beam as beam
 import pyarrow as pa
@@ -117,11 +117,16 @@ def _describe(split: Split, bad: dict[str, int | str], options: ReadOptions, blo
     return f"{split.file.path}: {where}: {bad['reason']}; {advice}"
 
 
+# Spelled out, so that Beam knows the type, and with it the coder, of each output.
+_TallyOutput: TypeAlias = beam.pvalue.TaggedOutput[Literal["tallies"], Tally]
+_BadOutput: TypeAlias = beam.pvalue.TaggedOutput[Literal["bad"], tuple[tuple[int, int], bytes]]
+
+
 class _ReadSplits(beam.DoFn):  # type: ignore[misc]
     def __init__(self, options: ReadOptions, step: str, block_bytes: int) -> None:
         self._options, self._step, self._block_bytes = options, step, block_bytes
 
-    def process(self, splits: tuple[Split, ...]) -> Iterator[DocumentBatch | beam.pvalue.TaggedOutput]:
+    def process(self, splits: tuple[Split, ...]) -> Iterator[DocumentBatch | _TallyOutput | _BadOutput]:
         advance = partial(progress.advance, self._step)
         for split in splits:
             for item in read_split(split, self._options, block_bytes=self._block_bytes, advance=advance):
@@ -148,14 +153,13 @@ class ReadDocuments(beam.PTransform):  # type: ignore[misc]
         super().__init__()
         self._plan, self._read = plan, _ReadSplits(options, step, block_bytes)
 
-    def expand(self, begin: beam.pvalue.PBegin) -> beam.pvalue.DoOutputsTuple:
+    def expand(self, begin: beam.pvalue.PBegin) -> Any:
         """Deal the splits out, and read them."""
         return (
             begin
             | "Plan splits" >> beam.Create(list(self._plan.groups()), reshuffle=False)
             | "Deal splits to workers" >> beam.Reshuffle()
-            | "Read documents"
-            >> beam.ParDo(self._read).with_outputs("tallies", "bad", main="documents").with_output_types(DocumentBatch)
+            | "Read documents" >> beam.ParDo(self._read).with_outputs("tallies", "bad", main="documents")
         )
 
 

@@ -157,7 +157,7 @@ class _Conclude(beam.DoFn):  # type: ignore[misc]
         self._plan = plan
 
     def process(
-        self, _: None, parts: list[TablePart], tallies: list[Tally], bad: list[tuple[int, bytes]]
+        self, _: None, parts: list[TablePart], tallies: list[Tally], bad: list[tuple[tuple[int, int], bytes]]
     ) -> Iterator[None]:
         total = total_tally(tallies)
         if bad:

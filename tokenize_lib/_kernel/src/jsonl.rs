@@ -314,9 +314,7 @@ impl<'f> RecordReader<'f> {
 fn why_no_object(line: &str) -> String {
     match serde_json::from_str::<IgnoredAny>(line) {
         Ok(_) => "not a JSON object".to_owned(),
-        Err(error) => {
-            format!("invalid JSON: {error}").replace(" at line 1 column ", " at column ")
-        }
+        Err(error) => format!("invalid JSON: {error}").replace(" at line 1 column ", " at column "),
     }
 }
 

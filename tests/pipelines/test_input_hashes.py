@@ -1,0 +1,50 @@
+"""What is written down about the input: sizes and hashes, or an error if a file is no longer what was planned."""
+
+import hashlib
+from concurrent.futures import CancelledError
+from pathlib import Path
+
+import pytest
+
+from pipelines.input_hashes import InputHashes
+from pipelines.inputs import ReadOptions, plan_input
+from tests.pipelines.shelf import shelf_path
+from tokenize_lib.errors import InputError
+
+
+def test_local_files_have_their_sha256_in_the_order_of_the_plan(tmp_path: Path) -> None:
+    contents = {"b.txt": b"x" * 3_000_000, "a.txt": b"text\n"}
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    with InputHashes(plan_input([str(tmp_path)], ReadOptions()).files) as hashes:
+        assert hashes.result() == [
+            {
+                "path": str(tmp_path / name),
+                "bytes": len(contents[name]),
+                "sha256": hashlib.sha256(contents[name]).hexdigest(),
+            }
+            for name in ("a.txt", "b.txt")
+        ]
+
+
+def test_a_file_that_changed_since_it_was_planned_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"text\n")
+    files = plan_input([str(tmp_path)], ReadOptions()).files
+    (tmp_path / "a.txt").write_bytes(b"other text\n")
+    with InputHashes(files) as hashes, pytest.raises(InputError, match=r"a.txt: changed since the run began"):
+        hashes.result()
+
+
+def test_a_stopped_run_does_not_wait_for_hashes(tmp_path: Path) -> None:
+    with (tmp_path / "a.txt").open("wb") as file:
+        file.truncate(8 << 30)  # a hole: no bytes on the disk
+    with InputHashes(plan_input([str(tmp_path)], ReadOptions()).files) as hashes:
+        pass
+    with pytest.raises(CancelledError):
+        hashes.result()
+
+
+def test_remote_files_have_the_checksum_of_their_store(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"text\n")
+    with InputHashes(plan_input([shelf_path(tmp_path)], ReadOptions()).files) as hashes:
+        assert hashes.result() == [{"path": shelf_path(tmp_path / "a.txt"), "bytes": 5, "etag": "etag-5"}]
