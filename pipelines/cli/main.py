@@ -19,6 +19,7 @@ from pipelines.cli.process import (
     end_on_interrupt,
     leave,
     leave_interrupted,
+    leave_out_pandas,
 )
 from tokenize_lib.errors import OptionError, TokenbeamError
 
@@ -110,6 +111,7 @@ def main() -> None:
     in_process = "--" not in sys.argv  # other runners start servers, which they stop themselves on Ctrl-C and at exit
     if in_process:
         end_on_interrupt()
+        leave_out_pandas()
     code = run(sys.argv[1:])
     if code == INTERRUPTED:
         leave_interrupted()
