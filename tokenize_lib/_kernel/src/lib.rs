@@ -3,16 +3,23 @@
 
 pub mod alphabet;
 mod bindings;
+pub mod count;
+pub mod drain;
 pub mod encode;
 pub mod error;
 pub mod hash;
 pub mod jsonl;
 pub mod lines;
+pub mod normalize;
 pub mod pairs;
+pub mod pretokenize;
 pub mod records;
+pub mod scanners;
 pub mod segments;
+pub mod sorted_runs;
 pub mod threshold;
 pub mod train;
+pub mod unicode;
 
 use pyo3::prelude::*;
 

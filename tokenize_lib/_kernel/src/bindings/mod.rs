@@ -1,6 +1,8 @@
 //! Python's view of the kernel: one file a subject, each with its own `register`.
 
 mod columns;
+mod count;
+mod pretokenize;
 mod records;
 mod rounds;
 
@@ -21,6 +23,8 @@ impl From<KernelError> for PyErr {
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    pretokenize::register(module)?;
+    count::register(module)?;
     records::register(module)?;
     rounds::register(module)
 }

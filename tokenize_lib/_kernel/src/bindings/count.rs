@@ -1,0 +1,124 @@
+//! Counting pretokens, and merging sorted runs of counts, as Python sees them.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, Int64Array, LargeBinaryArray, RecordBatch};
+use pyo3::prelude::*;
+use pyo3_arrow::{PyArray, PyRecordBatch};
+
+use super::pretokenize::{PyPretokenizer, document, large_binary};
+use crate::count::{PretokenCounts, document_place};
+use crate::drain::sorted_partitions;
+use crate::error::{KernelError, Result};
+use crate::pretokenize::Pretokenizer;
+use crate::sorted_runs;
+
+/// Counts of distinct pretokens, with the place of each one's first occurrence if asked for.
+#[pyclass(module = "tokenize_lib._native")]
+pub struct PretokenCounter {
+    pretokenizer: Arc<Pretokenizer>,
+    first_seen: bool,
+    counts: PretokenCounts,
+}
+
+#[pymethods]
+impl PretokenCounter {
+    #[new]
+    fn new(pretokenizer: &PyPretokenizer, first_seen: bool) -> Self {
+        Self {
+            pretokenizer: Arc::clone(&pretokenizer.inner),
+            first_seen,
+            counts: PretokenCounts::new(first_seen),
+        }
+    }
+
+    /// Counts the pretokens of the texts; returns how many there were, repeats included.
+    #[pyo3(signature = (texts, source = 0, positions = None))]
+    fn add(
+        &mut self,
+        py: Python<'_>,
+        texts: PyArray,
+        source: u64,
+        positions: Option<PyArray>,
+    ) -> PyResult<u64> {
+        Ok(py.detach(|| {
+            let texts = large_binary(&texts)?;
+            let positions = positions.as_ref().map(int64).transpose()?;
+            self.add_texts(texts, source, positions)
+        })?)
+    }
+
+    /// Bytes allocated.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.counts.nbytes()
+    }
+
+    /// Number of distinct pretokens.
+    #[getter]
+    fn distinct(&self) -> usize {
+        self.counts.distinct()
+    }
+
+    /// The counts, sorted by pretoken within each hash partition; the counter is empty after.
+    fn drain<'py>(&mut self, py: Python<'py>, partitions: usize) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let batches = py.detach(|| sorted_partitions(&self.counts, partitions, self.first_seen))?;
+        self.counts = PretokenCounts::new(self.first_seen);
+        batches.into_iter().map(|batch| PyRecordBatch::new(batch).into_pyarrow(py)).collect()
+    }
+}
+
+impl PretokenCounter {
+    fn add_texts(
+        &mut self,
+        texts: &LargeBinaryArray,
+        source: u64,
+        positions: Option<&Int64Array>,
+    ) -> Result<u64> {
+        let positions = match positions {
+            _ if !self.first_seen => None,
+            Some(positions) if positions.len() == texts.len() && positions.null_count() == 0 => {
+                Some(positions)
+            }
+            _ => {
+                return Err(KernelError::Value(
+                    "first occurrences are kept: each text needs its position in the source".to_owned(),
+                ));
+            }
+        };
+        let mut pretokens = 0;
+        for row in 0..texts.len() {
+            let position = positions.map_or(0, |positions| positions.value(row) as u64);
+            let place = document_place(source, position)?;
+            pretokens += self.counts.add(&self.pretokenizer, document(texts, row)?, place)?;
+        }
+        self.counts.look_up_batch();
+        Ok(pretokens)
+    }
+}
+
+fn int64(positions: &PyArray) -> Result<&Int64Array> {
+    positions.array().as_primitive_opt::<Int64Type>().ok_or_else(|| KernelError::Type {
+        expected: "positions of type int64",
+        found: positions.array().data_type().to_string(),
+    })
+}
+
+/// Merges the current batches of sorted runs until one runs empty that is not its run's last.
+#[pyfunction]
+fn merge_sorted<'py>(
+    py: Python<'py>,
+    heads: Vec<PyRecordBatch>,
+    last: Vec<bool>,
+) -> PyResult<(Bound<'py, PyAny>, Vec<usize>)> {
+    let batches: Vec<RecordBatch> = heads.into_iter().map(PyRecordBatch::into_inner).collect();
+    let (merged, consumed) = py.detach(|| sorted_runs::merge_sorted(&batches, &last))?;
+    Ok((PyRecordBatch::new(merged).into_pyarrow(py)?, consumed))
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PretokenCounter>()?;
+    module.add_function(wrap_pyfunction!(merge_sorted, module)?)
+}
