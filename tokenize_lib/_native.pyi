@@ -1,6 +1,32 @@
-from typing import Any, final
+# The kernel: hot loops over Arrow data, compiled from `_kernel`, where each has its docstring. They release the GIL.
+# Arrays and batches may be any object with the Arrow PyCapsule interface; what comes back is pyarrow's.
+
+from collections.abc import Sequence
+from typing import Any, Self, final
 
 import pyarrow as pa
+
+# Pretokenizing and counting
+
+UNICODE_VERSION: str
+
+class Pretokenizer:
+    def __new__(
+        cls, spec: str, special_tokens: Sequence[str] = ..., normalize: str = "none", lowercase: bool = False
+    ) -> Self: ...
+    def split(self, texts: pa.Array[Any]) -> pa.LargeListArray[Any]: ...
+    def __getnewargs__(self) -> tuple[str, list[str], str, bool]: ...
+
+class PretokenCounter:
+    def __new__(cls, pretokenizer: Pretokenizer, first_seen: bool) -> Self: ...
+    def add(self, texts: pa.Array[Any], source: int = 0, positions: pa.Array[Any] | None = None) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def distinct(self) -> int: ...
+    def drain(self, partitions: int) -> list[pa.RecordBatch]: ...
+
+def merge_sorted(heads: Sequence[pa.RecordBatch], last: Sequence[bool]) -> tuple[pa.RecordBatch, list[int]]: ...
 
 # Records: blocks of text and JSON Lines into documents and bad records.
 

@@ -96,7 +96,12 @@ impl PretokenCounts {
     /// Counts the pretokens of a document, and says how many there were.
     ///
     /// `place` is that of the document's first byte. After an error the counts are of no use.
-    pub fn add(&mut self, pretokenizer: &Pretokenizer, document: &str, place: Place) -> Result<u64> {
+    pub fn add(
+        &mut self,
+        pretokenizer: &Pretokenizer,
+        document: &str,
+        place: Place,
+    ) -> Result<u64> {
         let mut pretokens = 0;
         pretokenizer.for_each_section(document, |section, offset| {
             let section_place = place + offset as Place;
@@ -181,7 +186,11 @@ impl PretokenCounts {
         let slot = &mut self.slots[at];
         let is_new = slot.key == 0;
         if is_new {
-            *slot = Slot { key, count: 0, long_at };
+            *slot = Slot {
+                key,
+                count: 0,
+                long_at,
+            };
         }
         slot.count += 1;
         if self.keeps_places && (is_new || place < self.places[at]) {
@@ -221,7 +230,11 @@ impl PretokenCounts {
     /// All distinct pretokens, in no order.
     pub fn counted(&self) -> impl Iterator<Item = Counted<'_>> {
         let places = self.places.iter().copied().chain(std::iter::repeat(0));
-        let slots = self.slots.iter().zip(places).filter(|(slot, _)| slot.key != 0);
+        let slots = self
+            .slots
+            .iter()
+            .zip(places)
+            .filter(|(slot, _)| slot.key != 0);
         slots.map(|(slot, place)| Counted {
             bytes: slot.key.to_le_bytes(),
             long: (slot.key & LONG == LONG).then(|| self.long_pretoken(slot)),
@@ -278,7 +291,11 @@ fn fold(left: u64, right: u64) -> u64 {
 }
 
 // Digits of pi: nothing up the sleeve.
-const PI: [u64; 3] = [0x243F_6A88_85A3_08D3, 0x1319_8A2E_0370_7344, 0xA409_3822_299F_31D0];
+const PI: [u64; 3] = [
+    0x243F_6A88_85A3_08D3,
+    0x1319_8A2E_0370_7344,
+    0xA409_3822_299F_31D0,
+];
 
 #[inline(always)]
 fn hash_of_short(key: u128) -> u64 {
@@ -298,5 +315,9 @@ fn hash_of_long(pretoken: &[u8]) -> u64 {
 }
 
 fn hash_of(slot: &Slot) -> u64 {
-    if slot.key & LONG == LONG { slot.key as u64 } else { hash_of_short(slot.key) }
+    if slot.key & LONG == LONG {
+        slot.key as u64
+    } else {
+        hash_of_short(slot.key)
+    }
 }

@@ -20,7 +20,11 @@ pub fn schema(with_first_seen: bool) -> SchemaRef {
         Field::new("count", DataType::Int64, false),
     ];
     if with_first_seen {
-        fields.push(Field::new("first_seen", DataType::FixedSizeBinary(PLACE_BYTES), false));
+        fields.push(Field::new(
+            "first_seen",
+            DataType::FixedSizeBinary(PLACE_BYTES),
+            false,
+        ));
     }
     Arc::new(Schema::new(fields))
 }
@@ -38,7 +42,9 @@ pub fn sorted_partitions(
     with_first_seen: bool,
 ) -> Result<Vec<RecordBatch>> {
     if partitions == 0 {
-        return Err(KernelError::Value("0 partitions: there must be at least one".to_owned()));
+        return Err(KernelError::Value(
+            "0 partitions: there must be at least one".to_owned(),
+        ));
     }
     let mut rows: Vec<Vec<Row<'_>>> = Vec::new();
     rows.resize_with(partitions, Vec::new);
@@ -61,7 +67,10 @@ struct Row<'t> {
 
 impl<'t> Row<'t> {
     fn new(counted: Counted<'t>) -> Self {
-        Self { prefix: prefix(counted.pretoken()), counted }
+        Self {
+            prefix: prefix(counted.pretoken()),
+            counted,
+        }
     }
 
     fn compare(left: &Self, right: &Self) -> std::cmp::Ordering {
@@ -90,7 +99,11 @@ fn batch(rows: &[Row<'_>], with_first_seen: bool) -> Result<RecordBatch> {
     let mut table = TableBuilder::new(with_first_seen, rows.len(), bytes);
     for Row { counted, .. } in rows {
         let place = counted.place.to_be_bytes();
-        table.push(counted.pretoken(), counted.count, with_first_seen.then_some(&place))?;
+        table.push(
+            counted.pretoken(),
+            counted.count,
+            with_first_seen.then_some(&place),
+        )?;
     }
     table.finish()
 }
@@ -112,7 +125,12 @@ impl TableBuilder {
         }
     }
 
-    pub fn push(&mut self, pretoken: &[u8], count: i64, first_seen: Option<&[u8; 16]>) -> Result<()> {
+    pub fn push(
+        &mut self,
+        pretoken: &[u8],
+        count: i64,
+        first_seen: Option<&[u8; 16]>,
+    ) -> Result<()> {
         self.pretokens.append_value(pretoken);
         self.counts.append_value(count);
         if let (Some(column), Some(place)) = (&mut self.first_seen, first_seen) {
@@ -123,13 +141,32 @@ impl TableBuilder {
 
     pub fn finish(mut self) -> Result<RecordBatch> {
         let schema = schema(self.first_seen.is_some());
-        let mut columns: Vec<ArrayRef> =
-            vec![Arc::new(self.pretokens.finish()), Arc::new(self.counts.finish())];
-        columns.extend(self.first_seen.map(|mut places| Arc::new(places.finish()) as ArrayRef));
+        let mut columns: Vec<ArrayRef> = vec![
+            Arc::new(self.pretokens.finish()),
+            Arc::new(self.counts.finish()),
+        ];
+        columns.extend(
+            self.first_seen
+                .map(|mut places| Arc::new(places.finish()) as ArrayRef),
+        );
         RecordBatch::try_new(schema, columns).map_err(arrow_error)
     }
 }
 
 fn arrow_error(error: arrow_schema::ArrowError) -> KernelError {
     KernelError::Value(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn partitions_follow_the_published_hash() {
+        // Values of the reference implementation (xxhsum -H3).
+        for (pretoken, hash) in [("a", 0xE6C6_32B6_1E96_4E1F_u64), ("abc", 0x78AF_5F94_892F_3950)] {
+            assert_eq!(xxh3_64(pretoken.as_bytes()), hash);
+            assert_eq!(partition_of(pretoken.as_bytes(), 16), (hash % 16) as usize);
+        }
+    }
 }

@@ -98,7 +98,11 @@ impl Pretokenizer {
     ) -> Result<()> {
         let mut offset = 0;
         let mut start = 0;
-        for special in self.special_tokens.iter().flat_map(|tokens| tokens.find_iter(document)) {
+        for special in self
+            .special_tokens
+            .iter()
+            .flat_map(|tokens| tokens.find_iter(document))
+        {
             let section = self.prepare(&document[start..special.start()]);
             let length = section.len();
             visit(section, offset)?;
@@ -159,7 +163,11 @@ fn cut(
 fn space_prefixed(text: Text<'_>, start: usize) -> usize {
     let word = start + usize::from(text.bytes()[start] == b' ');
     let word_end = text.run(word, |_, class| class & SPACE == 0);
-    if word_end > word { word_end } else { text.run_of(start, SPACE) }
+    if word_end > word {
+        word_end
+    } else {
+        text.run_of(start, SPACE)
+    }
 }
 
 /// How a character stands to its neighbours where a rule cuts between kinds of characters.
@@ -231,7 +239,13 @@ fn with_metaspaces(text: &str) -> String {
     if !text.is_empty() && !text.starts_with([' ', METASPACE]) {
         marked.push(METASPACE);
     }
-    marked.extend(text.chars().map(|character| if character == ' ' { METASPACE } else { character }));
+    marked.extend(text.chars().map(|character| {
+        if character == ' ' {
+            METASPACE
+        } else {
+            character
+        }
+    }));
     marked
 }
 

@@ -13,7 +13,10 @@ pub struct Text<'t> {
 
 impl<'t> Text<'t> {
     pub fn new(text: &'t str) -> Self {
-        Self { text, classes: Classes::get() }
+        Self {
+            text,
+            classes: Classes::get(),
+        }
     }
 
     pub fn bytes(self) -> &'t [u8] {
@@ -24,7 +27,11 @@ impl<'t> Text<'t> {
     #[inline(always)]
     fn read(self, at: usize) -> Option<(char, Class, usize)> {
         let character = self.text[at..].chars().next()?;
-        Some((character, self.classes.of(character), at + character.len_utf8()))
+        Some((
+            character,
+            self.classes.of(character),
+            at + character.len_utf8(),
+        ))
     }
 
     /// The end of the run, from `at`, of characters for which `belongs` holds.
@@ -51,7 +58,11 @@ impl<'t> Text<'t> {
     /// Case-insensitive by Unicode's simple folding: U+017F (long s) folds to `s`.
     fn contraction_of_any_case(self, at: usize) -> usize {
         match self.bytes()[at..] {
-            [b'\'', b's' | b'S' | b't' | b'T' | b'm' | b'M' | b'd' | b'D', ..] => at + 2,
+            [
+                b'\'',
+                b's' | b'S' | b't' | b'T' | b'm' | b'M' | b'd' | b'D',
+                ..,
+            ] => at + 2,
             [b'\'', b'l' | b'L', b'l' | b'L', ..] => at + 3,
             [b'\'', b'v' | b'V' | b'r' | b'R', b'e' | b'E', ..] => at + 3,
             [b'\'', 0xC5, 0xBF, ..] => at + 3,
@@ -65,14 +76,24 @@ impl<'t> Text<'t> {
         if end == self.text.len() {
             return end;
         }
-        let before_the_last = self.text[..end].char_indices().next_back().map_or(start, |(at, _)| at);
-        if before_the_last > start { before_the_last } else { end }
+        let before_the_last = self.text[..end]
+            .char_indices()
+            .next_back()
+            .map_or(start, |(at, _)| at);
+        if before_the_last > start {
+            before_the_last
+        } else {
+            end
+        }
     }
 
     /// The end of `\s*[\r\n]` in the white space `start..end`, if a line ends in it.
     fn last_newline(self, start: usize, end: usize) -> Option<usize> {
         let newline = |byte: &u8| matches!(byte, b'\r' | b'\n');
-        self.bytes()[start..end].iter().rposition(newline).map(|at| start + at + 1)
+        self.bytes()[start..end]
+            .iter()
+            .rposition(newline)
+            .map(|at| start + at + 1)
     }
 }
 
@@ -108,7 +129,9 @@ pub fn cl100k(text: Text<'_>, start: usize) -> usize {
     if contraction > start {
         return contraction;
     }
-    let Some((first, class, next)) = text.read(start) else { return start };
+    let Some((first, class, next)) = text.read(start) else {
+        return start;
+    };
     // [^\r\n\p{L}\p{N}]?+\p{L}++
     if class & LETTER != 0 {
         return text.run_of(next, LETTER);
@@ -144,7 +167,9 @@ const LOWERS: Class = LOWER | CASELESS | MARK; // [\p{Ll}\p{Lm}\p{Lo}\p{M}]
 /// `|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?`
 /// `|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 pub fn o200k(text: Text<'_>, start: usize) -> usize {
-    let Some((first, class, next)) = text.read(start) else { return start };
+    let Some((first, class, next)) = text.read(start) else {
+        return start;
+    };
     // The first two alternatives: a word, before it perhaps one character that is no part of it.
     if let Some(word) = cased_word(text, start, first, class, next) {
         return text.contraction_of_any_case(word);
@@ -157,7 +182,9 @@ pub fn o200k(text: Text<'_>, start: usize) -> usize {
     let others = start + usize::from(first == ' ');
     let others_end = text.run_of_others(others);
     if others_end > others {
-        return text.run(others_end, |character, _| matches!(character, '\r' | '\n' | '/'));
+        return text.run(others_end, |character, _| {
+            matches!(character, '\r' | '\n' | '/')
+        });
     }
     // \s*[\r\n]+|\s+(?!\S)|\s+
     let spaces_end = text.run_of(next, SPACE);
@@ -211,7 +238,11 @@ impl Word {
         }
         let lowers_end = text.run_of(end, LOWERS);
         Self {
-            ends_in_lowers: if lowers_end > end { Some(lowers_end) } else { after_caseless },
+            ends_in_lowers: if lowers_end > end {
+                Some(lowers_end)
+            } else {
+                after_caseless
+            },
             uppers_end: (end > start).then_some(end),
         }
     }

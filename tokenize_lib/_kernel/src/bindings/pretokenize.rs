@@ -13,8 +13,22 @@ use crate::error::{KernelError, Result};
 use crate::pretokenize::Pretokenizer;
 use crate::unicode::UNICODE_VERSION;
 
-/// The rule by which texts are cut into pretokens, with the special tokens and the normalization
-/// that come before it.
+/// A rule that cuts texts into pretokens, with what comes before it. Immutable, picklable, and safe
+/// to share between threads.
+///
+/// Special tokens are found in the text as given (leftmost, then longest) and cut out; what stands
+/// between them is normalized, then lower-cased character by character, then cut, each section by
+/// itself.
+///
+/// Args:
+///     spec: A name of ``tokenize_lib.pretokenizers.PRETOKENIZERS``, or ``regex:PATTERN``.
+///     special_tokens: Texts to cut out.
+///     normalize: ``none``, ``nfc``, ``nfd``, ``nfkc`` or ``nfkd`` (Unicode Standard Annex 15).
+///     lowercase: Whether to lower-case.
+///
+/// Raises:
+///     ValueError: No such rule or normalization, a pattern that cannot be run, or an empty special
+///         token.
 #[pyclass(name = "Pretokenizer", module = "tokenize_lib._native", frozen)]
 pub struct PyPretokenizer {
     pub inner: Arc<Pretokenizer>,
@@ -34,20 +48,46 @@ impl PyPretokenizer {
         normalize: String,
         lowercase: bool,
     ) -> PyResult<Self> {
-        let inner = Arc::new(Pretokenizer::new(&spec, &special_tokens, &normalize, lowercase)?);
-        Ok(Self { inner, spec, special_tokens, normalize, lowercase })
+        let inner = Arc::new(Pretokenizer::new(
+            &spec,
+            &special_tokens,
+            &normalize,
+            lowercase,
+        )?);
+        Ok(Self {
+            inner,
+            spec,
+            special_tokens,
+            normalize,
+            lowercase,
+        })
     }
 
     /// What pickle needs to make it again.
     fn __getnewargs__(&self) -> (&str, Vec<String>, &str, bool) {
-        (&self.spec, self.special_tokens.clone(), &self.normalize, self.lowercase)
+        (
+            &self.spec,
+            self.special_tokens.clone(),
+            &self.normalize,
+            self.lowercase,
+        )
     }
 
     fn __repr__(&self) -> String {
         format!("Pretokenizer({:?})", self.spec)
     }
 
-    /// The pretokens of each text, in their order, without the special tokens.
+    /// Give the pretokens of each text, in their order, without the special tokens.
+    ///
+    /// Args:
+    ///     texts: ``large_binary`` of valid UTF-8, without nulls.
+    ///
+    /// Returns:
+    ///     ``large_list<large_binary>``, one list a text.
+    ///
+    /// Raises:
+    ///     TypeError: The array is of another type.
+    ///     ValueError: A null, invalid UTF-8, or a pattern that gives up on a text.
     fn split(&self, py: Python<'_>, texts: PyArray) -> PyResult<Py<PyAny>> {
         let lists = py.detach(|| split(&self.inner, large_binary(&texts)?))?;
         Ok(PyArray::from_array_ref(lists).to_pyarrow(py)?.unbind())
@@ -70,16 +110,21 @@ fn split(pretokenizer: &Pretokenizer, texts: &LargeBinaryArray) -> Result<arrow_
 
 /// The array's texts: Python casts before it calls.
 pub fn large_binary(texts: &PyArray) -> Result<&LargeBinaryArray> {
-    texts.array().as_binary_opt::<i64>().ok_or_else(|| KernelError::Type {
-        expected: "texts of type large_binary",
-        found: texts.array().data_type().to_string(),
-    })
+    texts
+        .array()
+        .as_binary_opt::<i64>()
+        .ok_or_else(|| KernelError::Type {
+            expected: "texts of type large_binary",
+            found: texts.array().data_type().to_string(),
+        })
 }
 
 /// The text of a row.
 pub fn document(texts: &LargeBinaryArray, row: usize) -> Result<&str> {
     if texts.is_null(row) {
-        return Err(KernelError::Value(format!("text {row} of the array is null")));
+        return Err(KernelError::Value(format!(
+            "text {row} of the array is null"
+        )));
     }
     std::str::from_utf8(texts.value(row)).map_err(|error| {
         KernelError::Value(format!("text {row} of the array is not UTF-8: {error}"))
