@@ -4,7 +4,6 @@ Beam takes most of a second to import, so a subcommand imports what it needs onl
 """
 
 import importlib
-import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -78,9 +77,6 @@ def run(argv: Sequence[str]) -> int:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except BrokenPipeError:  # the reader of our data went away, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
     except Exception as error:  # noqa: BLE001 - the last place where one line can be made of it
         return _report(error, debug=debug)
     return result if isinstance(result, int) else DONE
