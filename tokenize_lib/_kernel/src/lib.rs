@@ -2,6 +2,7 @@
 //! alone; `bindings` is the thin layer that takes Arrow in, releases the GIL, and gives Arrow back.
 
 pub mod alphabet;
+#[cfg(feature = "extension-module")]
 mod bindings;
 pub mod count;
 pub mod drain;
@@ -21,9 +22,11 @@ pub mod threshold;
 pub mod train;
 pub mod unicode;
 
+#[cfg(feature = "extension-module")]
 use pyo3::prelude::*;
 
 /// The module `tokenize_lib._native`. Each binding file registers its own functions and classes.
+#[cfg(feature = "extension-module")]
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     bindings::register(module)
