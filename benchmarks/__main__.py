@@ -1,6 +1,7 @@
 """``python -m benchmarks``: trains on the same documents with each trainer in turn, and prints what each took."""
 
 import argparse
+import dataclasses
 import os
 import subprocess
 import sys
@@ -12,6 +13,9 @@ from benchmarks import corpora, report
 from benchmarks.contenders import CONTENDERS, tokens_learned
 from benchmarks.job import Job
 from benchmarks.measure import Cost, FailedError, median, run
+
+WORST_CASE_MERGES = 2_000
+WORST_CASE_TIMEOUT = 120.0
 
 NOTES = """\
 Every trainer gets the same lines; a line is a document. start-up is CPU of the imports alone (tokenbeam: and of an
@@ -29,10 +33,11 @@ def main() -> None:
         directory = Path(scratch)
         names = [name for name in arguments.only if arguments.pretokenizer in CONTENDERS[name].pretokenizers]
         start_ups = _start_ups(names, arguments, directory)
-        for title, lines, merge_count, repeats in _series(arguments, directory):
-            _say(f"\n{title}: {lines.stat().st_size / 1e6:.1f} MB, {merge_count:,} merges, median of {repeats}")
-            job = _job(lines, directory, arguments.pretokenizer, merge_count, with_records="tokenbeam jsonl" in names)
-            costs = _costs(names, job, repeats, arguments.timeout)
+        for series in _series(arguments, directory):
+            job = _job(series, directory, arguments.pretokenizer, with_records="tokenbeam jsonl" in names)
+            size = f"{series.lines.stat().st_size / 1e6:.1f} MB"
+            _say(f"\n{series.title}: {size}, {series.merge_count:,} merges, median of {series.repeats}")
+            costs = _costs(names, job, series)
             _say(report.table(report.HEADER, _rows(names, costs, start_ups, job)))
     if arguments.counting:
         _say("\nCounting kernel alone, one thread")
@@ -56,34 +61,47 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _series(arguments: argparse.Namespace, directory: Path) -> Iterator[tuple[str, Path, int, int]]:
-    """Title, prepared corpus, merges to make and repeats. Each corpus is gone when the next one is written."""
+@dataclasses.dataclass(frozen=True)
+class Series:
+    """One table: a corpus, and how each trainer is run on it."""
+
+    title: str
+    lines: Path
+    merge_count: int
+    repeats: int
+    timeout: float
+
+
+def _series(arguments: argparse.Namespace, directory: Path) -> Iterator[Series]:
+    """Each corpus is prepared when its turn comes, over the one before."""
     lines = directory / "lines.txt"
     merge_count = arguments.vocab_size - 256
     if arguments.corpus is None:
         corpora.write_blocks(corpora.generated(arguments.generated_bytes), lines)
     else:
         corpora.write_lines(arguments.corpus, lines)
-    yield str(arguments.corpus or "generated text"), lines, merge_count, arguments.repeats
+    title = str(arguments.corpus or "generated text")
+    yield Series(title, lines, merge_count, arguments.repeats, arguments.timeout)
     if arguments.large is not None:
         corpora.write_lines(arguments.large, lines)
-        yield str(arguments.large), lines, merge_count, arguments.repeats
+        yield Series(str(arguments.large), lines, merge_count, arguments.repeats, arguments.timeout)
     for name, generate in corpora.WORST_CASES.items() if arguments.worst_case_bytes else ():
         corpora.write_blocks(generate(arguments.worst_case_bytes), lines)
-        yield f"worst case, {name}", lines, min(merge_count, 2_000), 1
+        timeout = min(arguments.timeout, WORST_CASE_TIMEOUT)
+        yield Series(f"worst case, {name}", lines, min(merge_count, WORST_CASE_MERGES), 1, timeout)
 
 
-def _job(lines: Path, directory: Path, pretokenizer: str, merge_count: int, *, with_records: bool) -> Job:
+def _job(series: Series, directory: Path, pretokenizer: str, *, with_records: bool) -> Job:
     records = directory / "lines.jsonl"
     if with_records:
-        corpora.write_jsonl(lines, records)
+        corpora.write_jsonl(series.lines, records)
     return Job(
-        lines=str(lines),
+        lines=str(series.lines),
         records=str(records),
         output=str(directory),
         pretokenizer=pretokenizer,
-        merge_count=merge_count,
-        seen_bytes=corpora.distinct_bytes(lines),
+        merge_count=series.merge_count,
+        seen_bytes=corpora.distinct_bytes(series.lines),
     )
 
 
@@ -95,17 +113,17 @@ def _start_ups(names: list[str], arguments: argparse.Namespace, directory: Path)
     }
 
 
-def _costs(names: list[str], job: Job, repeats: int, timeout: float) -> dict[str, Cost | str]:
+def _costs(names: list[str], job: Job, series: Series) -> dict[str, Cost | str]:
     """The medians, or a few words for a trainer that failed. Trainers take turns, so that a slow minute hits all."""
     costs: dict[str, list[Cost]] = {name: [] for name in names}
     failures: dict[str, str] = {}
-    for _ in range(repeats):
+    for _ in range(series.repeats):
         for name in names:
             if name in failures:
                 continue
             log = job.path(f"{name.replace(' ', '-')}.log")
             try:
-                costs[name].append(run(CONTENDERS[name].command(job), log=log, timeout=timeout))
+                costs[name].append(run(CONTENDERS[name].command(job), log=log, timeout=series.timeout))
             except FailedError as failure:
                 failures[name] = str(failure)
                 if os.environ.get("TOKENBEAM_BENCH_LOGS"):

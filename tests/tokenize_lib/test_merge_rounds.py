@@ -3,13 +3,12 @@
 from collections.abc import Callable, Sequence
 
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.oracles import bpe
 from tokenize_lib import _native
-from tokenize_lib.merge_rounds import MergeState, Threshold, choose_threshold, live_pairs, make_merges, mergeable, train
+from tokenize_lib.merge_rounds import MergeState, live_pairs, make_merges, mergeable, train
 from tokenize_lib.start_alphabet import StartAlphabet, byte_alphabet, character_alphabet, form_rule
 from tokenize_lib.training_options import TrainOptions
 
@@ -74,7 +73,9 @@ def train_in_rounds(
 
 def batch_of(merges: pa.Table) -> pa.RecordBatch:
     merges = merges.combine_chunks()
-    return pa.RecordBatch.from_arrays([merges[name].combine_chunks() for name in merges.column_names], merges.column_names)
+    return pa.RecordBatch.from_arrays(
+        [merges[name].combine_chunks() for name in merges.column_names], merges.column_names
+    )
 
 
 def made(state: MergeState) -> list[tuple[int, int, int]]:

@@ -7,12 +7,12 @@ import re
 from typing import Any, get_args
 
 from tokenize_lib.errors import OptionError
-from tokenize_lib.formats.patterns import ONIGURUMA_PATTERNS, REGEX_PREFIX, oniguruma
+from tokenize_lib.formats.patterns import ONIGURUMA_PATTERNS, oniguruma
+from tokenize_lib.pretokenizers import PRETOKENIZERS, REGEX_PREFIX
 from tokenize_lib.training_options import Alphabet, Normalization, PretokenizeOptions, TrainOptions
 
 Json = dict[str, Any]
 
-_NAMES = ("gpt2", "cl100k", "o200k", "whitespace", "bert", "metaspace", "space-prefixed", "none")
 _DROPS_SPACES = ("whitespace", "bert")
 _METASPACE: Json = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
 
@@ -75,7 +75,7 @@ def read_pre_tokenizer(value: Json | None) -> tuple[Alphabet, str] | None:
     parts = (value or {}).get("pretokenizers", [value or {}])
     patterns = [part["pattern"]["Regex"] for part in parts if "Regex" in part.get("pattern", {})]
     for alphabet in get_args(Alphabet):
-        for name in (*_NAMES, *(REGEX_PREFIX + pattern for pattern in patterns)):
+        for name in (*PRETOKENIZERS, *(REGEX_PREFIX + pattern for pattern in patterns)):
             options = TrainOptions(alphabet=alphabet, pretokenize=PretokenizeOptions(pretokenizer=name))
             try:
                 if pre_tokenizer(options) == value:
@@ -95,8 +95,10 @@ def _cuts(name: str) -> list[Json]:
             return [{"type": "BertPreTokenizer"}]
         case "metaspace":
             return [_METASPACE]
-    is_regex = name.startswith(REGEX_PREFIX)
-    pattern = oniguruma(name.removeprefix(REGEX_PREFIX)) if is_regex else ONIGURUMA_PATTERNS[name]
+    pattern = ONIGURUMA_PATTERNS.get(name)
+    if pattern is None:
+        rule = PRETOKENIZERS.get(name)
+        pattern = oniguruma((rule.pattern if rule else None) or name.removeprefix(REGEX_PREFIX))
     return [{"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}]
 
 

@@ -1,44 +1,14 @@
-r"""The pretokenizers as regular expressions, in the two dialects that other programs' files need.
+r"""Regular expressions in the dialect of Hugging Face's files.
 
 tiktoken runs the syntax of Rust's ``regex`` and ``fancy-regex`` crates, as tokenbeam does. Hugging Face's ``Split``
 runs Oniguruma with Ruby's syntax, where ``$`` ends a line, ``{1,3}+`` is not possessive and ``\w`` is another set.
 
-Sources: https://github.com/openai/tiktoken/blob/main/tiktoken_ext/openai_public.py,
-https://github.com/kkos/oniguruma/blob/master/doc/RE, https://docs.rs/regex/latest/regex/#syntax
+Sources: https://github.com/kkos/oniguruma/blob/master/doc/RE, https://docs.rs/regex/latest/regex/#syntax
 """
 
 import re
 
 from tokenize_lib.errors import OptionError
-
-REGEX_PREFIX = "regex:"
-
-_O200K_CONTRACTION = "(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
-_O200K = "|".join(
-    [
-        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+" + _O200K_CONTRACTION,
-        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*" + _O200K_CONTRACTION,
-        r"\p{N}{1,3}",
-        r" ?[^\s\p{L}\p{N}]+[\r\n/]*",
-        r"\s*[\r\n]+",
-        r"\s+(?!\S)",
-        r"\s+",
-    ]
-)
-_SPACE_PREFIXED = r" ?\S+|\s+"
-
-RUST_PATTERNS = {
-    "gpt2": r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s",
-    "cl100k": (
-        r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
-        r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
-    ),
-    "o200k": _O200K,
-    "whitespace": r"\w+|[^\w\s]+",
-    "space-prefixed": _SPACE_PREFIXED,
-    "none": r"[\s\S]+",
-}
-"""For tiktoken. What a pattern does not match is left out, which is what ``whitespace`` wants."""
 
 ONIGURUMA_PATTERNS = {
     "gpt2": r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
@@ -46,10 +16,8 @@ ONIGURUMA_PATTERNS = {
         r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
         r"|\s+\z|\s*[\r\n]+|\s+(?!\S)|\s+"
     ),
-    "o200k": _O200K,
-    "space-prefixed": _SPACE_PREFIXED,
 }
-"""For Hugging Face's ``Split``."""
+"""Where ``oniguruma`` does not know how to write the published pattern."""
 
 # Rust's \w follows UTS #18; Oniguruma's has the superscript and fraction characters and lacks the two joiners.
 _WORD_CHARACTER = r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D}"

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from tokenize_lib.errors import InputError
-from tokenize_lib.formats.patterns import REGEX_PREFIX, RUST_PATTERNS
+from tokenize_lib.pretokenizers import PRETOKENIZERS, REGEX_PREFIX
 from tokenize_lib.training_options import PretokenizeOptions, TrainOptions
 from tokenize_lib.vocabulary import Vocabulary
 
@@ -40,7 +40,8 @@ def pattern(pretokenizer: str) -> str | None:
         given = pretokenizer.removeprefix(REGEX_PREFIX)
         # tiktoken drops what the pattern does not match; in training that is a pretoken of its own.
         return rf"(?:{given})|(?:(?!{given})[\s\S])+"
-    return RUST_PATTERNS.get(pretokenizer)
+    rule = PRETOKENIZERS.get(pretokenizer)
+    return rule.pattern if rule else None
 
 
 def render(vocabulary: Vocabulary) -> bytes:

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from tokenizers import Regex, pre_tokenizers
 
 from tokenize_lib.errors import OptionError
-from tokenize_lib.formats.patterns import ONIGURUMA_PATTERNS, RUST_PATTERNS, oniguruma
+from tokenize_lib.formats.hugging_face import pre_tokenizer
+from tokenize_lib.formats.patterns import oniguruma
 from tokenize_lib.formats.tiktoken_ranks import pattern as tiktoken_pattern
+from tokenize_lib.training_options import PretokenizeOptions, TrainOptions
 
 EVERY_CHARACTER = "".join(chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code <= 0xDFFF)
 TRICKY = "aA'sSſtTdDmMlLvVrReE ¼²9٣\n\r\t\x0b\x85\u2028\u3000\u200c\u200d្ក́ǅʰ中_-/.😀K\u0300"
@@ -31,14 +33,17 @@ def hugging_face_pieces(pattern: str, text: str) -> list[str]:
     return [piece for piece, _ in pre_tokenizers.Split(Regex(pattern), "isolated").pre_tokenize_str(text)]
 
 
-@pytest.mark.parametrize("name", ONIGURUMA_PATTERNS)
+@pytest.mark.parametrize("name", ["gpt2", "cl100k", "o200k", "space-prefixed"])
 @given(text=TEXTS)
 @example("it'S 1234  \n \n  x\r\n\r\n  ")
 @example(" \n ")
 @example("a\u2028 \u3000\u3000b I'LL 'ſ")
 @settings(deadline=None, max_examples=40)
 def test_published_patterns_cut_alike(name: str, text: str) -> None:
-    assert hugging_face_pieces(ONIGURUMA_PATTERNS[name], text) == rust_pieces(RUST_PATTERNS[name], text)
+    options = TrainOptions(alphabet="characters", pretokenize=PretokenizeOptions(pretokenizer=name))
+    cut = pre_tokenizer(options)
+    assert cut is not None
+    assert hugging_face_pieces(cut["pattern"]["Regex"], text) == rust_pieces(tiktoken_pattern(name) or "", text)
 
 
 @pytest.mark.parametrize(

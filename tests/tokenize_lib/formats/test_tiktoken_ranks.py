@@ -16,7 +16,7 @@ from tokenize_lib.formats import tiktoken_ranks, tokenizer_json
 from tokenize_lib.training_options import PretokenizeOptions, TrainOptions
 from tokenize_lib.vocabulary import Vocabulary
 
-PRETOKENIZERS = ["gpt2", "cl100k", "o200k", "space-prefixed", "none", r"regex:\p{L}+|\d"]
+PRETOKENIZERS = ["gpt2", "cl100k", "o200k", "whitespace", "bert", "space-prefixed", "none", r"regex:\p{L}+|\d"]
 
 
 def trained(pretokenizer: str, specials: tuple[str, ...] = ()) -> Vocabulary:

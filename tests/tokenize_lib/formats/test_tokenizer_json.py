@@ -14,6 +14,7 @@ from tokenize_lib.errors import InputError
 from tokenize_lib.formats import tokenizer_json
 from tokenize_lib.formats.byte_characters import CHARACTERS
 from tokenize_lib.formats.patterns import ONIGURUMA_PATTERNS
+from tokenize_lib.pretokenizers import PRETOKENIZERS
 from tokenize_lib.training_options import PretokenizeOptions, TrainOptions
 
 BYTE_LEVEL = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
@@ -31,7 +32,7 @@ def split(pattern: str) -> Any:
 
 CUTS: dict[str, Callable[[], Any]] = {
     "cl100k": lambda: split(ONIGURUMA_PATTERNS["cl100k"]),
-    "o200k": lambda: split(ONIGURUMA_PATTERNS["o200k"]),
+    "o200k": lambda: split(PRETOKENIZERS["o200k"].pattern),
     "whitespace": pre_tokenizers.Whitespace,
     "bert": pre_tokenizers.BertPreTokenizer,
     "metaspace": lambda: pre_tokenizers.Metaspace("▁", "always", split=True),
