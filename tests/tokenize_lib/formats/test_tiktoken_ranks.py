@@ -52,6 +52,13 @@ def test_tiktoken_loads_the_file(tmp_path: Path, specials: tuple[str, ...]) -> N
     ranks = load_tiktoken_bpe(str(path))
     assert ranks == {token: len(specials) + rank for rank, token in enumerate(vocabulary.tokens[len(specials) :])}
     assert path.read_bytes().startswith(b"IQ== %d\n" % len(specials))
+    ids = {token: place for place, token in enumerate(specials)}
+    by_hand = tiktoken.Encoding(
+        "mine", pat_str=tiktoken_ranks.pattern("o200k"), mergeable_ranks=ranks, special_tokens=ids
+    )
+    made = tiktoken.Encoding(**tiktoken_ranks.encoding_arguments("mine", vocabulary))
+    for text in TEXTS:
+        assert by_hand.encode(text) == made.encode(text)
 
 
 @pytest.mark.parametrize(
