@@ -6,10 +6,10 @@ the encoded pretoken table and partial tables, never pretokens or pairs.
 
 import dataclasses
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import apache_beam as beam
 import pyarrow as pa
-import pyarrow.compute as pc
 from apache_beam.utils.windowed_value import WindowedValue
 
 from pipelines.memory import MemoryShares
@@ -120,7 +120,7 @@ class _CountPairs(beam.DoFn):  # type: ignore[misc]
     def start_bundle(self) -> None:
         self._counter = _native.PairCounter()
 
-    def process(self, piece: Piece) -> Iterator[tuple[int, PartialTable] | beam.pvalue.TaggedOutput]:
+    def process(self, piece: Piece) -> Iterator[Any]:
         encoded: list[pa.RecordBatch] = []
         sample: list[pa.RecordBatch] = []
         row = 0
@@ -149,7 +149,7 @@ class _CountPairs(beam.DoFn):  # type: ignore[misc]
         tables = self._counter.drain(self._plan.partitions)
         return write_partial_tables(self._plan.files, f"{self._plan.folder}/partial-pairs", tables)
 
-    def _tagged(self, tag: str, folder: str, batches: list[pa.RecordBatch]) -> Iterator[beam.pvalue.TaggedOutput]:
+    def _tagged(self, tag: str, folder: str, batches: list[pa.RecordBatch]) -> Iterator[Any]:
         table = pa.concat_batches(batches)
         for _, written in write_partial_tables(self._plan.files, f"{self._plan.folder}/{folder}", [table]):
             yield beam.pvalue.TaggedOutput(tag, written)

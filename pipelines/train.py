@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines.input_hashes import InputHashes
 from pipelines.inputs import InputPlan, ReadOptions, plan_input
 from pipelines.memory import MemoryShares
 from pipelines.merge_round import RoundPlan, RoundResult, RowGroup, merge_round
@@ -23,9 +22,8 @@ from pipelines.train_summary import TrainSummary
 from schemas.merges import MERGES
 from schemas.rounds import ROUNDS
 from schemas.vocab import VOCAB
-from tokenize_lib import _native
-from tokenize_lib.formats.tiktoken_ranks import tiktoken_ranks
-from tokenize_lib.formats.tokenizer_json import tokenizer_json
+from tokenize_lib import _native, merge_rounds
+from tokenize_lib.formats import tiktoken_ranks, tokenizer_json
 from tokenize_lib.merge_rounds import MergeState, live_pairs, make_merges, round_bytes
 from tokenize_lib.start_alphabet import StartAlphabet, byte_alphabet, character_alphabet
 from tokenize_lib.training_options import TrainOptions
@@ -72,14 +70,12 @@ def train(
     with RunDirectory.open(output, run_plan, mode) as directory:
         if directory.begun is Begun.FINISHED:
             return _summary(output, options, directory.record(), already_finished=True)
-        hashes = InputHashes(plan.files)
         training = _Training(directory.files, plan, options, read, runtime, partitions, talk)
         results = training.run()
         record = directory.finish(
             records=training.counted["records"],
             results=results,
             seconds={**training.seconds, "all": time.monotonic() - started},
-            inputs=hashes.result(),
         )
     return _summary(output, options, record)
 
@@ -168,8 +164,12 @@ class _Training:
         self._files.write_parquet("merges.parquet", vocabulary.merges_table(), MERGES)
         self._files.write_parquet("vocab.parquet", vocabulary.vocab_table(), VOCAB)
         self._files.write_parquet("rounds.parquet", pa.Table.from_pylist(list(rounds), schema=ROUNDS), ROUNDS)
-        for name, text in (("tokenizer.json", tokenizer_json), ("tokenizer.tiktoken", tiktoken_ranks)):
-            self._files.write_bytes(name, text(vocabulary))
+        if (obstacle := tokenizer_json.obstacle(vocabulary)) is None:
+            self._files.write_bytes("tokenizer.json", tokenizer_json.render(vocabulary).encode())
+        else:
+            self._talk.warn(f"no tokenizer.json: {obstacle}")
+        if tiktoken_ranks.obstacle(self._options) is None:
+            self._files.write_bytes("tokenizer.tiktoken", tiktoken_ranks.render(vocabulary))
 
 
 class _Rounds:
@@ -316,9 +316,7 @@ def _kept(number: int) -> str:
 
 
 def _merges_of(columns: dict[str, list[int]]) -> pa.Table:
-    from tokenize_lib.merge_rounds import MERGES as ROUND_MERGES
-
-    return pa.Table.from_pydict(columns, schema=ROUND_MERGES)
+    return pa.Table.from_pydict(columns, schema=merge_rounds.MERGES)
 
 
 def _summary(output: str, options: TrainOptions, record: dict[str, Any], *, already_finished: bool = False) -> TrainSummary:

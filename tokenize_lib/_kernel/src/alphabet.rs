@@ -16,11 +16,7 @@ pub enum Alphabet {
     /// One symbol a byte.
     Bytes(Box<[u32; 256]>),
     /// One symbol a character form; `mark` is a symbol of its own after the last character.
-    Characters {
-        ids: HashMap<(char, u8), u32>,
-        forms: FormRule,
-        mark: Option<u32>,
-    },
+    Characters { ids: HashMap<(char, u8), u32>, forms: FormRule, mark: Option<u32> },
 }
 
 /// Which places have forms of their own.
@@ -46,24 +42,15 @@ impl FormRule {
 
 fn text_of(pretoken: &[u8]) -> Result<&str> {
     std::str::from_utf8(pretoken).map_err(|error| {
-        KernelError::Value(format!(
-            "a pretoken is not UTF-8 ({error}); train it with the byte alphabet"
-        ))
+        KernelError::Value(format!("a pretoken is not UTF-8 ({error}); train it with the byte alphabet"))
     })
 }
 
 /// Calls `each` with every character of the pretoken and its form.
-pub fn for_each_form(
-    pretoken: &[u8],
-    rule: FormRule,
-    mut each: impl FnMut(char, u8),
-) -> Result<()> {
+pub fn for_each_form(pretoken: &[u8], rule: FormRule, mut each: impl FnMut(char, u8)) -> Result<()> {
     let text = text_of(pretoken)?;
     for (start, character) in text.char_indices() {
-        each(
-            character,
-            rule.form(start, start + character.len_utf8(), text.len()),
-        );
+        each(character, rule.form(start, start + character.len_utf8(), text.len()));
     }
     Ok(())
 }

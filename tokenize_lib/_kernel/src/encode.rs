@@ -31,10 +31,7 @@ impl Merges {
 
     #[inline]
     fn get(&self, left: u32, right: u32) -> u32 {
-        self.new_ids
-            .get(&pair_key(left, right))
-            .copied()
-            .unwrap_or(NONE)
+        self.new_ids.get(&pair_key(left, right)).copied().unwrap_or(NONE)
     }
 
     /// Merges `symbols` in place and keeps its first part that is left.
@@ -42,11 +39,7 @@ impl Merges {
         if symbols.len() < 2 || self.new_ids.is_empty() {
             return;
         }
-        if symbols.len() <= SHORT {
-            self.apply_short(symbols, scratch)
-        } else {
-            self.apply_long(symbols, scratch)
-        }
+        if symbols.len() <= SHORT { self.apply_short(symbols, scratch) } else { self.apply_long(symbols, scratch) }
     }
 
     fn apply_short(&self, symbols: &mut Vec<u32>, scratch: &mut Scratch) {
@@ -75,12 +68,7 @@ impl Merges {
     /// O(n log n): a heap of possible merges over a linked list of symbols.
     fn apply_long(&self, symbols: &mut Vec<u32>, scratch: &mut Scratch) {
         let len = symbols.len();
-        let Scratch {
-            next,
-            previous,
-            heap,
-            ..
-        } = scratch;
+        let Scratch { next, previous, heap, .. } = scratch;
         next.clear();
         next.extend(1..=len as u64);
         previous.clear();
@@ -94,10 +82,7 @@ impl Merges {
             let left = at as usize;
             let right = next[left] as usize;
             // Stale when either side was merged since: a pair makes one id only, so comparing ids is enough.
-            if symbols[left] == BARRIER
-                || right >= len
-                || self.get(symbols[left], symbols[right]) != id
-            {
+            if symbols[left] == BARRIER || right >= len || self.get(symbols[left], symbols[right]) != id {
                 continue;
             }
             let after = next[right];

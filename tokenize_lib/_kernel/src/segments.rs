@@ -62,11 +62,7 @@ impl SegmentList {
 
     pub fn get(&self, at: usize) -> Segment<'_> {
         let place = self.places.get(at).copied().unwrap_or(NOWHERE);
-        Segment {
-            symbols: self.symbols_of(at),
-            count: self.counts[at],
-            place,
-        }
+        Segment { symbols: self.symbols_of(at), count: self.counts[at], place }
     }
 
     pub fn iter(&self) -> impl Iterator<Item = Segment<'_>> {
@@ -84,9 +80,7 @@ impl SegmentList {
 
     /// Adds the count of a segment equal to the one at `at`, and keeps the earlier place.
     fn add_to(&mut self, at: usize, segment: Segment<'_>) -> Result<()> {
-        self.counts[at] = self.counts[at]
-            .checked_add(segment.count)
-            .ok_or(KernelError::Overflow("a segment"))?;
+        self.counts[at] = self.counts[at].checked_add(segment.count).ok_or(KernelError::Overflow("a segment"))?;
         if let Some(place) = self.places.get_mut(at) {
             *place = segment.place.min(*place);
         }
@@ -125,9 +119,8 @@ impl SegmentTable {
         match found {
             Entry::Occupied(entry) => list.add_to(*entry.get() as usize, segment),
             Entry::Vacant(entry) => {
-                let at = u32::try_from(list.len()).map_err(|_| {
-                    KernelError::Value("over 2^32 distinct segments in one table".into())
-                })?;
+                let at = u32::try_from(list.len())
+                    .map_err(|_| KernelError::Value("over 2^32 distinct segments in one table".into()))?;
                 entry.insert(at);
                 list.push(segment);
                 Ok(())
@@ -169,20 +162,12 @@ impl Live {
             }
             let run = &symbols[start..end];
             if run.len() > 1 {
-                each(Segment {
-                    symbols: run,
-                    count: whole.count,
-                    place,
-                })?;
+                each(Segment { symbols: run, count: whole.count, place })?;
             }
             if let Some(widths) = widths
                 && place != NOWHERE
             {
-                let width = |&symbol: &u32| {
-                    widths
-                        .get(symbol as usize)
-                        .map_or(1, |&width| u128::from(width))
-                };
+                let width = |&symbol: &u32| widths.get(symbol as usize).map_or(1, |&width| u128::from(width));
                 place += run.iter().map(width).sum::<u128>();
             }
             start = end;

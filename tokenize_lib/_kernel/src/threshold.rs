@@ -46,9 +46,7 @@ impl Sample {
     }
 
     pub fn best(&self) -> i64 {
-        self.pairs_by_count
-            .last_key_value()
-            .map_or(0, |(&count, _)| count)
+        self.pairs_by_count.last_key_value().map_or(0, |(&count, _)| count)
     }
 
     pub fn distinct_pairs(&self) -> usize {
@@ -56,10 +54,7 @@ impl Sample {
     }
 
     pub fn live_pairs(&self, threshold: i64) -> usize {
-        self.pairs_by_count
-            .range(threshold..)
-            .map(|(_, pairs)| pairs)
-            .sum()
+        self.pairs_by_count.range(threshold..).map(|(_, pairs)| pairs).sum()
     }
 
     /// Cuts one half of the rows, then the other too. The halves do not depend on the order of the rows.
@@ -86,19 +81,12 @@ impl Sample {
             if hash_symbols(symbols) >> 63 != half {
                 continue;
             }
-            let is_live = |pair: &[u32]| {
-                self.counts
-                    .get(&pair_key(pair[0], pair[1]))
-                    .is_some_and(|&count| count >= threshold)
-            };
+            let is_live =
+                |pair: &[u32]| self.counts.get(&pair_key(pair[0], pair[1])).is_some_and(|&count| count >= threshold);
             for run in symbols.chunk_by(|&left, &right| is_live(&[left, right])) {
                 if run.len() > 1 {
                     instances += 1;
-                    table.add(Segment {
-                        symbols: run,
-                        count: 1,
-                        place: NOWHERE,
-                    })?;
+                    table.add(Segment { symbols: run, count: 1, place: NOWHERE })?;
                 }
             }
         }

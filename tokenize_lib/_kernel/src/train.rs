@@ -6,9 +6,11 @@
 //! lemma (docs/threshold-rounds.md) every occurrence of a token has the same width, so a table of widths
 //! by id is all that is needed to walk, and a merge touches three slots.
 //!
-//! Each pair that can still be merged knows its count and the slots where it was made, ascending. The
-//! slots go stale as their neighbours merge and are checked when used. A pair's count never grows after
-//! the merge that made it, so a pair that is under the threshold then is forgotten.
+//! A pair's count never grows after the merge that made it (or the start of the round). So a candidate
+//! is entered once, with its count and the slots where it stands then, and nothing is taken from it when
+//! merges around it eat its places: what it counts by now is found when it comes to the top, by looking
+//! at its slots. Most candidates never come to the top, and cost nothing more. Only where there are many
+//! slots to look at, the count is kept as merges take from it.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
@@ -41,28 +43,32 @@ pub struct Rules {
     pub strings: Option<Strings>,
 }
 
+impl Rules {
+    /// Whether a pair of that count may be merged.
+    #[inline]
+    fn allow(&self, key: u64, count: i64) -> bool {
+        let (left, right) = pair_of(key);
+        let length = |id: u32| u64::from(self.lengths[id as usize]);
+        count >= self.threshold && length(left) + length(right) <= u64::from(self.max_token_length)
+    }
+}
+
 /// The strings of all tokens, and the prefix that a continuing token loses when something is put before it.
 pub struct Strings {
-    pub tokens: Vec<Box<[u8]>>,
-    pub taken: HashSet<Box<[u8]>>,
-    pub continuing_prefix: Vec<u8>,
+    tokens: Vec<Box<[u8]>>,
+    taken: HashSet<Box<[u8]>>,
+    continuing_prefix: Vec<u8>,
 }
 
 impl Strings {
     pub fn new(tokens: Vec<Box<[u8]>>, continuing_prefix: Vec<u8>) -> Self {
         let taken = tokens.iter().cloned().collect();
-        Self {
-            tokens,
-            taken,
-            continuing_prefix,
-        }
+        Self { tokens, taken, continuing_prefix }
     }
 
     fn joined(&self, left: u32, right: u32) -> Box<[u8]> {
         let right = &*self.tokens[right as usize];
-        let right = right
-            .strip_prefix(&*self.continuing_prefix)
-            .unwrap_or(right);
+        let right = right.strip_prefix(&*self.continuing_prefix).unwrap_or(right);
         [&*self.tokens[left as usize], right].concat().into()
     }
 
@@ -87,16 +93,124 @@ pub struct Merge {
     pub replaced: i64,
 }
 
-/// A pair's count and its slots: `lists[list][from..to]`, all before `from` known to be stale.
-struct Pair {
+/// A pair that may be merged: its count when last looked at, and its slots then, in `lists[list][from..to]`.
+///
+/// The greatest is merged next: the highest count, then what decides a tie.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate {
     count: i64,
+    /// The first of its slots for ties by first place, else 0.
+    first: Reverse<u32>,
+    key: Reverse<u64>,
     list: u32,
     from: u32,
     to: u32,
 }
 
-/// Count, then what decides a tie, then the pair. The greatest is merged next.
-type Candidate = (i64, Reverse<u32>, Reverse<u64>);
+/// The candidates: a heap of those that count `floor` or more, the others unordered.
+struct Candidates {
+    heap: BinaryHeap<Candidate>,
+    cold: Vec<Candidate>,
+    floor: i64,
+}
+
+impl Candidates {
+    fn new() -> Self {
+        Self { heap: BinaryHeap::new(), cold: Vec::new(), floor: i64::MAX }
+    }
+
+    fn push(&mut self, candidate: Candidate) {
+        if candidate.count >= self.floor {
+            self.heap.push(candidate);
+        } else {
+            self.cold.push(candidate);
+        }
+    }
+
+    /// The greatest candidate, taken out.
+    fn pop(&mut self) -> Option<Candidate> {
+        const STEP: i64 = 4; // so that few candidates wait in the heap, and few times all are gone through
+        if self.heap.is_empty() {
+            let greatest = self.cold.iter().map(|candidate| candidate.count).max()?;
+            self.floor = greatest / STEP;
+            self.heap.extend(self.cold.extract_if(.., |candidate| candidate.count >= self.floor));
+        }
+        self.heap.pop()
+    }
+}
+
+const NONE: u32 = u32::MAX;
+
+/// Places of one pair: their summed count, and how many they are; then, where the next of them is put in a list.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    count: i64,
+    places: u32,
+}
+
+impl Sum {
+    fn add(&mut self, count: i64) -> Result<()> {
+        self.count = self.count.checked_add(count).ok_or(PAIR_COUNT)?;
+        self.places += 1;
+        Ok(())
+    }
+
+    #[inline]
+    fn put(&mut self, list: &mut [u32], slot: u32) {
+        if self.places != NONE {
+            list[self.places as usize] = slot;
+            self.places += 1;
+        }
+    }
+}
+
+/// Gives every pair that is wanted its share of one list; `NONE` to the others. Returns the length of the list.
+fn share_out(sums: &mut [Sum], wanted: impl Fn(usize, Sum) -> bool) -> usize {
+    let mut total = 0;
+    for (number, sum) in sums.iter_mut().enumerate() {
+        if wanted(number, *sum) {
+            total += std::mem::replace(&mut sum.places, total);
+        } else {
+            sum.places = NONE;
+        }
+    }
+    total as usize
+}
+
+/// What stands on one side of the places of one merge, by neighbour.
+#[derive(Default)]
+struct Neighbours {
+    numbers: Vec<u32>, // by id; `NONE` for what is no neighbour
+    ids: Vec<u32>,
+    sums: Vec<Sum>,
+    slots: Vec<(u32, u32)>, // (number, slot) in the order met
+}
+
+impl Neighbours {
+    #[inline]
+    fn add(&mut self, id: u32, slot: u32, count: i64) -> Result<()> {
+        let number = &mut self.numbers[id as usize];
+        if *number == NONE {
+            *number = self.ids.len() as u32;
+            self.ids.push(id);
+            self.sums.push(Sum::default());
+        }
+        self.slots.push((*number, slot));
+        self.sums[*number as usize].add(count)
+    }
+
+    fn by_id(&self) -> impl Iterator<Item = (u32, Sum)> {
+        self.ids.iter().copied().zip(self.sums.iter().copied())
+    }
+
+    fn clear(&mut self) {
+        for id in self.ids.drain(..) {
+            self.numbers[id as usize] = NONE;
+        }
+        self.sums.clear();
+        self.slots.clear();
+    }
+}
 
 pub struct Trainer {
     rules: Rules,
@@ -104,84 +218,46 @@ pub struct Trainer {
     /// Where the count of the segments changes: (first slot, count), ascending.
     weights: Vec<(u32, i64)>,
     widths: Vec<u32>,
-    pairs: PairMap<Pair>,
+    /// Slots of pairs, ascending within a pair.
     lists: Vec<Vec<u32>>,
-    candidates: BinaryHeap<Candidate>,
+    candidates: Candidates,
+    /// The counts of the candidates with `MANY` slots or more.
+    kept_counts: PairMap<i64>,
     left: Neighbours,
     right: Neighbours,
 }
 
-/// What stands on one side of the places of one merge: by neighbour, the summed count and the slots.
-#[derive(Default)]
-struct Neighbours {
-    counts: Vec<i64>,       // by id
-    places: Vec<u32>,       // by id: how many slots; then where its next slot goes
-    touched: Vec<u32>,      // ids with places
-    slots: Vec<(u32, u32)>, // (id, slot) in the order met
-}
-
-impl Neighbours {
-    fn grow(&mut self, ids: usize) {
-        self.counts.resize(ids, 0);
-        self.places.resize(ids, 0);
-    }
-
-    #[inline]
-    fn add(&mut self, id: u32, slot: u32, count: i64) -> Result<()> {
-        let at = id as usize;
-        if self.places[at] == 0 {
-            self.touched.push(id);
-        }
-        self.places[at] += 1;
-        self.counts[at] = self.counts[at].checked_add(count).ok_or(PAIR_COUNT)?;
-        self.slots.push((id, slot));
-        Ok(())
-    }
-
-    fn clear(&mut self) {
-        for id in self.touched.drain(..) {
-            self.counts[id as usize] = 0;
-            self.places[id as usize] = 0;
-        }
-        self.slots.clear();
-    }
-}
+/// From here on, looking up a pair at every merge beside it is quicker than looking at its slots.
+const MANY: u32 = 4096;
 
 impl Trainer {
     /// `segments` must be ordered: by falling count for ties by ids (any order is right, this one is
     /// quick), by place for ties by first place. `slots`: their symbols and one more for each.
-    pub fn new<'a>(
-        segments: impl Iterator<Item = Segment<'a>>,
-        slots: usize,
-        rules: Rules,
-    ) -> Result<Self> {
-        let mut slots = Vec::with_capacity(slots + 1);
-        let mut weights: Vec<(u32, i64)> = Vec::new();
-        slots.push(BARRIER);
-        for segment in segments {
-            if weights
-                .last()
-                .is_none_or(|&(_, count)| count != segment.count)
-            {
-                weights.push((slots.len() as u32, segment.count));
-            }
-            slots.extend_from_slice(segment.symbols);
-            slots.push(BARRIER);
-            if slots.len() >= u32::MAX as usize {
-                return Err(KernelError::Value(
-                    "a round's segments hold over 2^32 symbols: give less --memory, so that the threshold is higher".into(),
-                ));
-            }
+    pub fn new<'a>(segments: impl Iterator<Item = Segment<'a>>, slots: usize, rules: Rules) -> Result<Self> {
+        if slots >= u32::MAX as usize {
+            return Err(KernelError::Value(
+                "a round's segments hold over 2^32 symbols: give less --memory, so that the threshold is higher".into(),
+            ));
         }
-        let ids = rules.lengths.len();
+        let mut all = Vec::with_capacity(slots + 1);
+        let mut weights: Vec<(u32, i64)> = Vec::new();
+        all.push(BARRIER);
+        for segment in segments {
+            if weights.last().is_none_or(|&(_, count)| count != segment.count) {
+                weights.push((all.len() as u32, segment.count));
+            }
+            all.extend_from_slice(segment.symbols);
+            all.push(BARRIER);
+        }
+        let widths = vec![1; rules.lengths.len()];
         let mut trainer = Self {
             rules,
-            slots,
+            slots: all,
             weights,
-            widths: vec![1; ids],
-            pairs: PairMap::default(),
+            widths,
             lists: Vec::new(),
-            candidates: BinaryHeap::new(),
+            candidates: Candidates::new(),
+            kept_counts: PairMap::default(),
             left: Neighbours::default(),
             right: Neighbours::default(),
         };
@@ -189,56 +265,58 @@ impl Trainer {
         Ok(trainer)
     }
 
-    /// Counts the pairs of all segments and lists their slots.
+    /// Counts the pairs of all segments, lists their slots, and enters them as candidates.
     fn index_pairs(&mut self) -> Result<()> {
+        let mut numbers: PairMap<u32> = PairMap::default();
+        let mut keys = Vec::new();
+        let mut sums: Vec<Sum> = Vec::new();
+        let mut number_at = Vec::with_capacity(self.slots.len());
         let mut weight = Weights::new(&self.weights);
         for (slot, pair) in (0u32..).zip(self.slots.windows(2)) {
             if pair[0] == BARRIER || pair[1] == BARRIER {
+                number_at.push(NONE);
                 continue;
             }
-            let entry = self
-                .pairs
-                .entry(pair_key(pair[0], pair[1]))
-                .or_insert(Pair {
-                    count: 0,
-                    list: 0,
-                    from: 0,
-                    to: 0,
-                });
-            entry.count = entry.count.checked_add(weight.at(slot)).ok_or(PAIR_COUNT)?;
-            entry.to += 1;
+            let key = pair_key(pair[0], pair[1]);
+            let number = *numbers.entry(key).or_insert_with(|| {
+                keys.push(key);
+                sums.push(Sum::default());
+                (keys.len() - 1) as u32
+            });
+            number_at.push(number);
+            sums[number as usize].add(weight.at(slot))?;
         }
-        let Self { pairs, rules, .. } = self;
-        pairs.retain(|&key, pair| pair.count >= rules.threshold && fits(rules, key));
-        let mut total = 0;
-        for pair in self.pairs.values_mut() {
-            let places = pair.to;
-            (pair.from, pair.to) = (total, total);
-            total += places;
-        }
-        let mut list = vec![0; total as usize];
-        for (slot, pair) in (0u32..).zip(self.slots.windows(2)) {
-            // (BARRIER, x) and (x, BARRIER) are never in the map.
-            if let Some(pair) = self.pairs.get_mut(&pair_key(pair[0], pair[1])) {
-                list[pair.to as usize] = slot;
-                pair.to += 1;
+        let total = share_out(&mut sums, |number, sum| self.rules.allow(keys[number], sum.count));
+        let mut list = vec![0; total];
+        for (slot, &number) in (0u32..).zip(&number_at) {
+            if let Some(sum) = sums.get_mut(number as usize) {
+                sum.put(&mut list, slot);
             }
         }
         self.lists.push(list);
-        let first_seen = self.rules.tie_break == TieBreak::FirstSeen;
-        self.candidates = self
-            .pairs
-            .iter()
-            .map(|(&key, pair)| {
-                let first = if first_seen {
-                    self.lists[0][pair.from as usize]
-                } else {
-                    0
-                };
-                (pair.count, Reverse(first), Reverse(key))
-            })
-            .collect();
+        self.enter(keys.into_iter().zip(sums));
         Ok(())
+    }
+
+    /// Enters the pairs whose slots are in the newest list, one behind the other.
+    fn enter(&mut self, pairs: impl Iterator<Item = (u64, Sum)>) {
+        let list = (self.lists.len() - 1) as u32;
+        let mut from = 0;
+        for (key, Sum { count, places: to }) in pairs.filter(|(_, sum)| sum.places != NONE) {
+            if to - from >= MANY {
+                self.kept_counts.insert(key, count);
+            }
+            self.candidates.push(self.candidate(key, count, list, from, to));
+            from = to;
+        }
+    }
+
+    fn candidate(&self, key: u64, count: i64, list: u32, from: u32, to: u32) -> Candidate {
+        let first = match self.rules.tie_break {
+            TieBreak::Ids => 0,
+            TieBreak::FirstSeen => self.lists[list as usize].get(from as usize).copied().unwrap_or(0),
+        };
+        Candidate { count, first: Reverse(first), key: Reverse(key), list, from, to }
     }
 
     /// Makes merges until the rules end the round. `tick` is called now and then with the number of
@@ -249,26 +327,13 @@ impl Trainer {
     ) -> std::result::Result<Vec<Merge>, E> {
         let mut merges = Vec::new();
         while merges.len() < self.rules.max_merges {
-            let Some((key, count)) = self.best() else {
-                break;
-            };
-            let (left, right) = pair_of(key);
-            if self
-                .rules
-                .strings
-                .as_mut()
-                .is_some_and(|strings| !strings.take(left, right))
-            {
-                self.pairs.remove(&key);
+            let Some(best) = self.best() else { break };
+            let (left, right) = pair_of(best.key.0);
+            if self.rules.strings.as_mut().is_some_and(|strings| !strings.take(left, right)) {
                 continue;
             }
-            let replaced = self.merge(key)?;
-            merges.push(Merge {
-                left,
-                right,
-                count,
-                replaced,
-            });
+            let replaced = self.merge(best)?;
+            merges.push(Merge { left, right, count: best.count, replaced });
             if merges.len() % 128 == 0 {
                 tick(merges.len())?;
             }
@@ -276,54 +341,60 @@ impl Trainer {
         Ok(merges)
     }
 
-    /// The pair to merge next, with its count; it stays in the table.
-    fn best(&mut self) -> Option<(u64, i64)> {
-        while let Some(mut top) = self.candidates.peek_mut() {
-            let (count, Reverse(first), Reverse(key)) = *top;
-            // Counts only fall and first places only move on: a candidate that is still as it was
-            // pushed is the greatest; another is put back as it is now.
-            let now = self
-                .pairs
-                .get_mut(&key)
-                .filter(|pair| pair.count >= self.rules.threshold);
-            let now = now.map(|pair| {
-                let first = match self.rules.tie_break {
-                    TieBreak::Ids => 0,
-                    TieBreak::FirstSeen => {
-                        first_place(pair, &self.lists, &self.slots, &self.widths, key)
-                    }
-                };
-                (pair.count, first)
-            });
-            match now {
-                None => {
-                    std::collections::binary_heap::PeekMut::pop(top);
-                    self.pairs.remove(&key);
-                }
-                Some(now) if now == (count, first) => {
-                    std::collections::binary_heap::PeekMut::pop(top);
-                    return Some((key, count));
-                }
-                Some((count, first)) => *top = (count, Reverse(first), Reverse(key)),
+    /// The pair to merge next, taken out.
+    fn best(&mut self) -> Option<Candidate> {
+        while let Some(then) = self.candidates.pop() {
+            // Counts only fall and first places only move on: one that is still as it was entered is the greatest.
+            match self.look_again(then) {
+                Some(now) if (now.count, now.first) == (then.count, then.first) => return Some(now),
+                Some(now) => self.candidates.push(now),
+                None => drop(self.kept_counts.remove(&then.key.0)),
             }
         }
         None
     }
 
+    /// The candidate as it is by now; none if it is under the threshold.
+    fn look_again(&mut self, then: Candidate) -> Option<Candidate> {
+        let (a, b) = pair_of(then.key.0);
+        let (slots, width) = (&self.slots, self.widths[a as usize]);
+        let stands_at = |slot: u32| slots[slot as usize] == a && slots[(slot + width) as usize] == b;
+        let list = &mut self.lists[then.list as usize][then.from as usize..then.to as usize];
+        let (mut count, mut from, mut to) = (0, then.from, then.to);
+        if let Some(&kept) = self.kept_counts.get(&then.key.0) {
+            count = kept;
+            if self.rules.tie_break == TieBreak::FirstSeen {
+                from += list.iter().take_while(|&&slot| !stands_at(slot)).count() as u32;
+            }
+        } else {
+            let mut weight = Weights::new(&self.weights);
+            let mut standing = 0;
+            for at in 0..list.len() {
+                let slot = list[at];
+                if stands_at(slot) {
+                    count += weight.at(slot); // at most what it was, which was checked
+                    list[standing] = slot;
+                    standing += 1;
+                }
+            }
+            to = from + standing as u32;
+        }
+        (count >= self.rules.threshold).then(|| self.candidate(then.key.0, count, then.list, from, to))
+    }
+
     /// Merges the pair everywhere, into the next id. Returns in how many places of the corpus.
-    fn merge(&mut self, key: u64) -> Result<i64> {
-        let (a, b) = pair_of(key);
+    fn merge(&mut self, pair: Candidate) -> Result<i64> {
+        let (a, b) = pair_of(pair.key.0);
         let new = self.rules.lengths.len() as u32;
         let (width_a, width_b) = (self.widths[a as usize], self.widths[b as usize]);
         let length = self.rules.lengths[a as usize].saturating_add(self.rules.lengths[b as usize]);
         self.rules.lengths.push(length);
         self.widths.push(width_a + width_b);
-        self.left.grow(new as usize + 1);
-        self.right.grow(new as usize + 1);
+        self.left.numbers.resize(new as usize + 1, NONE);
+        self.right.numbers.resize(new as usize + 1, NONE);
 
-        let Some(pair) = self.pairs.remove(&key) else {
-            return Ok(0);
-        };
+        self.kept_counts.remove(&pair.key.0);
+
         let mut replaced = 0;
         let mut weight = Weights::new(&self.weights);
         let slots = &mut self.slots;
@@ -331,140 +402,63 @@ impl Trainer {
             let start = slot as usize;
             let middle = start + width_a as usize;
             if slots[start] != a || slots[middle] != b {
-                continue;
+                continue; // where places overlap, the first is merged
             }
             let end = middle + width_b as usize;
             let count = weight.at(slot);
-            replaced += count; // at most the pair's count, which was checked
+            replaced += count; // at most the pair's count
             let (before, after) = (slots[start - 1], slots[end]);
             // The slots between first and last hold old ids; the middle one could pass for a token's first.
             slots[middle] = BARRIER;
             slots[start] = new;
             slots[end - 1] = new;
             if before != BARRIER {
-                self.left
-                    .add(before, slot - self.widths[before as usize], count)?;
+                self.left.add(before, slot - self.widths[before as usize], count)?;
             }
             if after != BARRIER {
                 self.right.add(after, slot, count)?;
             }
         }
-        self.update_pairs(a, b, new);
+        let (mut left, mut right) = (std::mem::take(&mut self.left), std::mem::take(&mut self.right));
+        self.take_from_neighbours(a, b, new, &left, &mut right);
+        self.enter_made(&mut left, |x| pair_key(x, new));
+        self.enter_made(&mut right, |y| pair_key(new, y));
+        (self.left, self.right) = (left, right);
         Ok(replaced)
     }
 
-    /// Takes what the merge of (a, b) took from the pairs around it, and enters the pairs it made.
-    fn update_pairs(&mut self, a: u32, b: u32, new: u32) {
-        let (mut left, mut right) = (
-            std::mem::take(&mut self.left),
-            std::mem::take(&mut self.right),
-        );
-        // Every place took one (x, a) and made one (x, new), and so on the right. Where the pair stood
-        // twice in a row, the first place made a (new, a) that the second took again.
-        let undone = left.counts[new as usize];
-        for &x in &left.touched {
-            let count = left.counts[x as usize];
-            if x != new
-                && let Some(pair) = self.pairs.get_mut(&pair_key(x, a))
-            {
-                pair.count -= count;
+    /// Takes from the kept counts what the merge of (a, b) took: each place one (x, a) and one (b, y).
+    fn take_from_neighbours(&mut self, a: u32, b: u32, new: u32, left: &Neighbours, right: &mut Neighbours) {
+        let mut take = |key: u64, count: i64| {
+            if let Some(kept) = self.kept_counts.get_mut(&key) {
+                *kept -= count;
+            }
+        };
+        right.by_id().for_each(|(y, sum)| take(pair_key(b, y), sum.count));
+        for (x, sum) in left.by_id() {
+            if x != new {
+                take(pair_key(x, a), sum.count);
+            } else {
+                // Where the pair stood twice in a row, the first place made a (new, a) that the second took again.
+                right.sums[right.numbers[a as usize] as usize].count -= sum.count;
             }
         }
-        for &y in &right.touched {
-            if let Some(pair) = self.pairs.get_mut(&pair_key(b, y)) {
-                pair.count -= right.counts[y as usize];
-            }
-        }
-        if undone > 0 {
-            right.counts[a as usize] -= undone;
-        }
-        self.enter(&mut left, |x| pair_key(x, new));
-        self.enter(&mut right, |y| pair_key(new, y));
-        left.clear();
-        right.clear();
-        (self.left, self.right) = (left, right);
     }
 
-    /// Enters the new pairs of one side that can still be merged, with their slots.
-    fn enter(&mut self, side: &mut Neighbours, key_of: impl Fn(u32) -> u64) {
-        const DROPPED: u32 = u32::MAX;
-        let list = self.lists.len() as u32;
-        let mut total = 0;
-        for &id in &side.touched {
-            let places = &mut side.places[id as usize];
-            let key = key_of(id);
-            let count = side.counts[id as usize];
-            if count < self.rules.threshold || !fits(&self.rules, key) {
-                *places = DROPPED;
-                continue;
+    /// Enters the new pairs of one side as candidates, and empties it.
+    fn enter_made(&mut self, side: &mut Neighbours, key_of: impl Fn(u32) -> u64) {
+        let Neighbours { ids, sums, slots, .. } = side;
+        let total = share_out(sums, |number, sum| self.rules.allow(key_of(ids[number]), sum.count));
+        if total > 0 {
+            let mut list = vec![0; total];
+            for &(number, slot) in &*slots {
+                sums[number as usize].put(&mut list, slot);
             }
-            self.pairs.insert(
-                key,
-                Pair {
-                    count,
-                    list,
-                    from: total,
-                    to: total + *places,
-                },
-            );
-            total += std::mem::replace(places, total);
+            self.lists.push(list);
+            self.enter(ids.iter().zip(&*sums).map(|(&id, &sum)| (key_of(id), sum)));
         }
-        if total == 0 {
-            return;
-        }
-        let mut slots = vec![0; total as usize];
-        for &(id, slot) in &side.slots {
-            let place = &mut side.places[id as usize];
-            if *place != DROPPED {
-                slots[*place as usize] = slot;
-                *place += 1;
-            }
-        }
-        let first_seen = self.rules.tie_break == TieBreak::FirstSeen;
-        for &id in &side.touched {
-            let end = side.places[id as usize];
-            if end != DROPPED {
-                let key = key_of(id);
-                let pair = &self.pairs[&key];
-                let first = if first_seen {
-                    slots[pair.from as usize]
-                } else {
-                    0
-                };
-                self.candidates
-                    .push((pair.count, Reverse(first), Reverse(key)));
-            }
-        }
-        self.lists.push(slots);
+        side.clear();
     }
-}
-
-/// Whether the merged token is short enough.
-#[inline]
-fn fits(rules: &Rules, key: u64) -> bool {
-    let (left, right) = pair_of(key);
-    let length = |id: u32| u64::from(rules.lengths[id as usize]);
-    length(left) + length(right) <= u64::from(rules.max_token_length)
-}
-
-/// The first slot where the pair still stands (in corpus order); moves the pair's list on to it.
-fn first_place(
-    pair: &mut Pair,
-    lists: &[Vec<u32>],
-    slots: &[u32],
-    widths: &[u32],
-    key: u64,
-) -> u32 {
-    let (a, b) = pair_of(key);
-    let width = widths[a as usize];
-    while pair.from < pair.to {
-        let slot = lists[pair.list as usize][pair.from as usize];
-        if slots[slot as usize] == a && slots[(slot + width) as usize] == b {
-            return slot;
-        }
-        pair.from += 1;
-    }
-    u32::MAX
 }
 
 /// The count at a slot, for slots that are asked in ascending order.

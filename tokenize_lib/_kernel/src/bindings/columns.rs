@@ -1,55 +1,30 @@
 //! Typed columns of a record batch.
 
 use arrow_array::{
-    Array, FixedSizeBinaryArray, Int64Array, LargeBinaryArray, LargeListArray, RecordBatch,
-    UInt32Array,
+    Array, FixedSizeBinaryArray, Int64Array, LargeBinaryArray, LargeListArray, RecordBatch, UInt32Array,
 };
 
 use crate::error::{KernelError, Result};
 use crate::segments::{NOWHERE, Place, Segment};
 
 /// The array as `T`, or an error that says what it is instead.
-pub fn typed<'a, T: Array + 'static>(
-    array: &'a dyn Array,
-    expected: &'static str,
-) -> Result<&'a T> {
+pub fn typed<'a, T: Array + 'static>(array: &'a dyn Array, expected: &'static str) -> Result<&'a T> {
     let wrong = |found: String| KernelError::Type { expected, found };
     if array.null_count() > 0 {
-        return Err(wrong(format!(
-            "{} with {} nulls",
-            array.data_type(),
-            array.null_count()
-        )));
+        return Err(wrong(format!("{} with {} nulls", array.data_type(), array.null_count())));
     }
-    array
-        .as_any()
-        .downcast_ref::<T>()
-        .ok_or_else(|| wrong(array.data_type().to_string()))
+    array.as_any().downcast_ref::<T>().ok_or_else(|| wrong(array.data_type().to_string()))
 }
 
 /// The column `name` as `T`.
-pub fn column<'a, T: Array + 'static>(
-    batch: &'a RecordBatch,
-    name: &str,
-    expected: &'static str,
-) -> Result<&'a T> {
+pub fn column<'a, T: Array + 'static>(batch: &'a RecordBatch, name: &str, expected: &'static str) -> Result<&'a T> {
     let found = || {
         format!(
             "a batch with the columns {:?}",
-            batch
-                .schema()
-                .fields()
-                .iter()
-                .map(|f| f.name().clone())
-                .collect::<Vec<_>>()
+            batch.schema().fields().iter().map(|f| f.name().clone()).collect::<Vec<_>>()
         )
     };
-    let array = batch
-        .column_by_name(name)
-        .ok_or_else(|| KernelError::Type {
-            expected,
-            found: found(),
-        })?;
+    let array = batch.column_by_name(name).ok_or_else(|| KernelError::Type { expected, found: found() })?;
     typed(array, expected)
 }
 
@@ -61,8 +36,7 @@ impl<'a> Places<'a> {
         if batch.column_by_name("first_seen").is_none() {
             return Ok(Self(None));
         }
-        let places: &FixedSizeBinaryArray =
-            column(batch, "first_seen", "first_seen: fixed_size_binary(16)")?;
+        let places: &FixedSizeBinaryArray = column(batch, "first_seen", "first_seen: fixed_size_binary(16)")?;
         if places.value_length() != 16 {
             return Err(KernelError::Type {
                 expected: "first_seen: fixed_size_binary(16)",

@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow_array::builder::FixedSizeBinaryBuilder;
-use arrow_array::{
-    ArrayRef, Int64Array, LargeBinaryArray, LargeListArray, RecordBatch, UInt8Array, UInt32Array,
-};
+use arrow_array::{ArrayRef, Int64Array, LargeBinaryArray, LargeListArray, RecordBatch, UInt8Array, UInt32Array};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field};
 use pyo3::prelude::*;
@@ -31,14 +29,8 @@ fn to_python<'py>(py: Python<'py>, batch: RecordBatch) -> PyResult<Bound<'py, Py
     PyRecordBatch::new(batch).into_pyarrow(py)
 }
 
-fn all_to_python<'py>(
-    py: Python<'py>,
-    batches: Vec<RecordBatch>,
-) -> PyResult<Vec<Bound<'py, PyAny>>> {
-    batches
-        .into_iter()
-        .map(|batch| to_python(py, batch))
-        .collect()
+fn all_to_python<'py>(py: Python<'py>, batches: Vec<RecordBatch>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    batches.into_iter().map(|batch| to_python(py, batch)).collect()
 }
 
 /// Builds rows of symbols: symbols large_list<uint32>, count int64, and first_seen where rows have places.
@@ -52,10 +44,7 @@ struct SymbolRowsBuilder {
 
 impl SymbolRowsBuilder {
     fn new() -> Self {
-        Self {
-            offsets: vec![0],
-            ..Self::default()
-        }
+        Self { offsets: vec![0], ..Self::default() }
     }
 
     fn push(&mut self, segment: Segment<'_>) {
@@ -75,22 +64,13 @@ impl SymbolRowsBuilder {
     fn finish(self, with_places: bool) -> Result<RecordBatch> {
         let item = Arc::new(Field::new("item", DataType::UInt32, false));
         let offsets = OffsetBuffer::new(ScalarBuffer::from(self.offsets));
-        let symbols = LargeListArray::new(
-            item,
-            offsets,
-            Arc::new(UInt32Array::from(self.values)),
-            None,
-        );
-        let mut columns: Vec<(&str, ArrayRef)> = vec![
-            ("symbols", Arc::new(symbols)),
-            ("count", Arc::new(Int64Array::from(self.counts))),
-        ];
+        let symbols = LargeListArray::new(item, offsets, Arc::new(UInt32Array::from(self.values)), None);
+        let mut columns: Vec<(&str, ArrayRef)> =
+            vec![("symbols", Arc::new(symbols)), ("count", Arc::new(Int64Array::from(self.counts)))];
         if with_places {
             let mut builder = FixedSizeBinaryBuilder::with_capacity(self.places.len(), 16);
             for place in self.places {
-                builder
-                    .append_value(place.to_be_bytes())
-                    .map_err(|error| KernelError::Value(error.to_string()))?;
+                builder.append_value(place.to_be_bytes()).map_err(|error| KernelError::Value(error.to_string()))?;
             }
             columns.push(("first_seen", Arc::new(builder.finish())));
         }
@@ -112,12 +92,9 @@ impl PyAlphabet {
     #[staticmethod]
     fn bytes(ids: PyArray) -> PyResult<Self> {
         let ids: &UInt32Array = typed(ids.array().as_ref(), "uint32")?;
-        let ids: [u32; 256] = (&**ids.values()).try_into().map_err(|_| {
-            KernelError::Value(format!(
-                "an alphabet of bytes needs 256 ids, got {}",
-                ids.len()
-            ))
-        })?;
+        let ids: [u32; 256] = (&**ids.values())
+            .try_into()
+            .map_err(|_| KernelError::Value(format!("an alphabet of bytes needs 256 ids, got {}", ids.len())))?;
         Ok(Self(Alphabet::Bytes(Box::new(ids))))
     }
 
@@ -136,22 +113,12 @@ impl PyAlphabet {
         let characters: &UInt32Array = typed(characters.array().as_ref(), "uint32")?;
         let forms: &UInt8Array = typed(forms.array().as_ref(), "uint8")?;
         let mut ids = HashMap::new();
-        for ((&code_point, &form), id) in characters
-            .values()
-            .iter()
-            .zip(forms.values())
-            .zip(first_id..)
-        {
-            let character = char::from_u32(code_point).ok_or_else(|| {
-                KernelError::Value(format!("U+{code_point:04X} is not a character"))
-            })?;
+        for ((&code_point, &form), id) in characters.values().iter().zip(forms.values()).zip(first_id..) {
+            let character = char::from_u32(code_point)
+                .ok_or_else(|| KernelError::Value(format!("U+{code_point:04X} is not a character")))?;
             ids.insert((character, form), id);
         }
-        Ok(Self(Alphabet::Characters {
-            ids,
-            forms: FormRule { continuing, last },
-            mark,
-        }))
+        Ok(Self(Alphabet::Characters { ids, forms: FormRule { continuing, last }, mark }))
     }
 
     /// The pretoken table as rows of start symbols.
@@ -163,8 +130,7 @@ impl PyAlphabet {
             let mut rows = SymbolRowsBuilder::new();
             rows.values.reserve(texts.value_data().len());
             for (row, (text, &count)) in texts.iter().zip(counts).enumerate() {
-                self.0
-                    .encode_into(text.unwrap_or_default(), &mut rows.values)?;
+                self.0.encode_into(text.unwrap_or_default(), &mut rows.values)?;
                 rows.close(count, places.get(row));
             }
             rows.finish(has_places(&table))
@@ -188,17 +154,13 @@ fn character_forms<'py>(
         let mut forms: HashMap<(char, u8), i64> = HashMap::new();
         let mut total = Ok(());
         for (text, &count) in texts.iter().zip(counts) {
-            for_each_form(
-                text.unwrap_or_default(),
-                FormRule { continuing, last },
-                |character, form| {
-                    let entry = forms.entry((character, form)).or_insert(0);
-                    match entry.checked_add(count) {
-                        Some(sum) => *entry = sum,
-                        None => total = Err(KernelError::Overflow("a character")),
-                    }
-                },
-            )?;
+            for_each_form(text.unwrap_or_default(), FormRule { continuing, last }, |character, form| {
+                let entry = forms.entry((character, form)).or_insert(0);
+                match entry.checked_add(count) {
+                    Some(sum) => *entry = sum,
+                    None => total = Err(KernelError::Overflow("a character")),
+                }
+            })?;
         }
         total?;
         let mut forms: Vec<_> = forms.into_iter().collect();
@@ -206,22 +168,10 @@ fn character_forms<'py>(
         batch(vec![
             (
                 "character",
-                Arc::new(UInt32Array::from_iter_values(
-                    forms.iter().map(|&((character, _), _)| character as u32),
-                )),
+                Arc::new(UInt32Array::from_iter_values(forms.iter().map(|&((character, _), _)| character as u32))),
             ),
-            (
-                "form",
-                Arc::new(UInt8Array::from_iter_values(
-                    forms.iter().map(|&((_, form), _)| form),
-                )),
-            ),
-            (
-                "count",
-                Arc::new(Int64Array::from_iter_values(
-                    forms.iter().map(|&(_, count)| count),
-                )),
-            ),
+            ("form", Arc::new(UInt8Array::from_iter_values(forms.iter().map(|&((_, form), _)| form)))),
+            ("count", Arc::new(Int64Array::from_iter_values(forms.iter().map(|&(_, count)| count)))),
         ])
     })?;
     to_python(py, forms)
@@ -243,20 +193,12 @@ impl PyMerges {
     fn new(merges: PyRecordBatch, first_id: u32) -> PyResult<Self> {
         let merges = merges.into_inner();
         let (left, right) = pair_columns(&merges)?;
-        Ok(Self(Merges::new(
-            left.iter().copied().zip(right.iter().copied()),
-            first_id,
-        )))
+        Ok(Self(Merges::new(left.iter().copied().zip(right.iter().copied()), first_id)))
     }
 
     /// Rows of symbols with the merges applied. With `drop_single`, rows that became one symbol are left out.
     #[pyo3(signature = (rows, *, drop_single = false))]
-    fn apply<'py>(
-        &self,
-        py: Python<'py>,
-        rows: PyRecordBatch,
-        drop_single: bool,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn apply<'py>(&self, py: Python<'py>, rows: PyRecordBatch, drop_single: bool) -> PyResult<Bound<'py, PyAny>> {
         let rows = rows.into_inner();
         let merged = py.detach(|| -> Result<RecordBatch> {
             let mut merged = SymbolRowsBuilder::new();
@@ -266,10 +208,7 @@ impl PyMerges {
                 symbols.extend_from_slice(row.symbols);
                 self.0.apply(&mut symbols, &mut scratch);
                 if symbols.len() > 1 || !drop_single {
-                    merged.push(Segment {
-                        symbols: &symbols,
-                        ..row
-                    });
+                    merged.push(Segment { symbols: &symbols, ..row });
                 }
             }
             merged.finish(has_places(&rows))
@@ -280,35 +219,16 @@ impl PyMerges {
 
 fn pair_batch(pairs: &[(u64, i64)]) -> Result<RecordBatch> {
     batch(vec![
-        (
-            "left",
-            Arc::new(UInt32Array::from_iter_values(
-                pairs.iter().map(|&(key, _)| pair_of(key).0),
-            )),
-        ),
-        (
-            "right",
-            Arc::new(UInt32Array::from_iter_values(
-                pairs.iter().map(|&(key, _)| pair_of(key).1),
-            )),
-        ),
-        (
-            "count",
-            Arc::new(Int64Array::from_iter_values(
-                pairs.iter().map(|&(_, count)| count),
-            )),
-        ),
+        ("left", Arc::new(UInt32Array::from_iter_values(pairs.iter().map(|&(key, _)| pair_of(key).0)))),
+        ("right", Arc::new(UInt32Array::from_iter_values(pairs.iter().map(|&(key, _)| pair_of(key).1)))),
+        ("count", Arc::new(Int64Array::from_iter_values(pairs.iter().map(|&(_, count)| count)))),
     ])
 }
 
 fn counted_pairs(batch: &RecordBatch) -> Result<impl Iterator<Item = (u64, i64)> + '_> {
     let (left, right) = pair_columns(batch)?;
     let counts: &Int64Array = column(batch, "count", "count: int64")?;
-    Ok(left
-        .iter()
-        .zip(right)
-        .zip(counts.values())
-        .map(|((&left, &right), &count)| (pair_key(left, right), count)))
+    Ok(left.iter().zip(right).zip(counts.values()).map(|((&left, &right), &count)| (pair_key(left, right), count)))
 }
 
 /// Counts of adjacent pairs; positions may overlap.
@@ -327,19 +247,14 @@ impl PyPairCounter {
     fn add(&mut self, py: Python<'_>, rows: PyRecordBatch) -> PyResult<()> {
         let rows = rows.into_inner();
         let table = &mut self.0;
-        Ok(py.detach(|| {
-            SymbolRows::of(&rows)?
-                .iter()
-                .try_for_each(|row| table.add_symbols(row.symbols, row.count))
-        })?)
+        Ok(py.detach(|| SymbolRows::of(&rows)?.iter().try_for_each(|row| table.add_symbols(row.symbols, row.count)))?)
     }
 
     /// Adds partial counts: left, right (uint32), count (int64).
     fn add_pairs(&mut self, py: Python<'_>, pairs: PyRecordBatch) -> PyResult<()> {
         let pairs = pairs.into_inner();
         let table = &mut self.0;
-        Ok(py
-            .detach(|| counted_pairs(&pairs)?.try_for_each(|(key, count)| table.add(key, count)))?)
+        Ok(py.detach(|| counted_pairs(&pairs)?.try_for_each(|(key, count)| table.add(key, count)))?)
     }
 
     #[getter]
@@ -353,19 +268,10 @@ impl PyPairCounter {
     }
 
     /// Empties the counter: a batch (left, right, count) a partition, by the pair's hash.
-    fn drain<'py>(
-        &mut self,
-        py: Python<'py>,
-        partitions: usize,
-    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    fn drain<'py>(&mut self, py: Python<'py>, partitions: usize) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let table = &mut self.0;
-        let parts = py.detach(|| {
-            table
-                .drain(partitions)
-                .iter()
-                .map(|pairs| pair_batch(pairs))
-                .collect::<Result<Vec<_>>>()
-        })?;
+        let parts =
+            py.detach(|| table.drain(partitions).iter().map(|pairs| pair_batch(pairs)).collect::<Result<Vec<_>>>())?;
         all_to_python(py, parts)
     }
 }
@@ -383,9 +289,7 @@ impl PyThresholdSample {
         Ok(Self(py.detach(|| -> Result<Sample> {
             let mut sample = Sample::default();
             for batch in &rows {
-                SymbolRows::of(batch)?
-                    .iter()
-                    .for_each(|row| sample.add(row.symbols));
+                SymbolRows::of(batch)?.iter().for_each(|row| sample.add(row.symbols));
             }
             Ok(sample)
         })?))
@@ -418,18 +322,9 @@ impl PyThresholdSample {
     }
 
     /// (instances, segments of half the sample, their symbols, segments of the sample, their symbols), when cut at `threshold`.
-    fn sizes(
-        &self,
-        py: Python<'_>,
-        threshold: i64,
-    ) -> PyResult<(usize, usize, usize, usize, usize)> {
-        let Sizes {
-            instances,
-            half_segments,
-            half_symbols,
-            segments,
-            symbols,
-        } = py.detach(|| self.0.sizes(threshold))?;
+    fn sizes(&self, py: Python<'_>, threshold: i64) -> PyResult<(usize, usize, usize, usize, usize)> {
+        let Sizes { instances, half_segments, half_symbols, segments, symbols } =
+            py.detach(|| self.0.sizes(threshold))?;
         Ok((instances, half_segments, half_symbols, segments, symbols))
     }
 }
@@ -454,42 +349,25 @@ impl PySegmentCounter {
                 for batch in batches {
                     let batch = batch.into_inner();
                     let (left, right) = pair_columns(&batch)?;
-                    pairs.extend(
-                        left.iter()
-                            .zip(right)
-                            .map(|(&left, &right)| pair_key(left, right)),
-                    );
+                    pairs.extend(left.iter().zip(right).map(|(&left, &right)| pair_key(left, right)));
                 }
                 Live::These(pairs)
             }
         };
-        Ok(Self {
-            live,
-            table: SegmentTable::default(),
-        })
+        Ok(Self { live, table: SegmentTable::default() })
     }
 
     /// Cuts rows of symbols and sums the segments. `widths` (uint32, by id: the start symbols in a symbol) is
     /// needed where rows have places.
     #[pyo3(signature = (rows, widths = None))]
-    fn add(
-        &mut self,
-        py: Python<'_>,
-        rows: PyRecordBatch,
-        widths: Option<PyArray>,
-    ) -> PyResult<()> {
+    fn add(&mut self, py: Python<'_>, rows: PyRecordBatch, widths: Option<PyArray>) -> PyResult<()> {
         let rows = rows.into_inner();
         let widths = widths.map(|widths| widths.into_inner().0);
         let Self { live, table } = self;
         Ok(py.detach(|| -> Result<()> {
-            let widths = widths
-                .as_ref()
-                .map(|array| typed::<UInt32Array>(array.as_ref(), "uint32"))
-                .transpose()?;
+            let widths = widths.as_ref().map(|array| typed::<UInt32Array>(array.as_ref(), "uint32")).transpose()?;
             let widths = widths.map(|array| &**array.values());
-            SymbolRows::of(&rows)?
-                .iter()
-                .try_for_each(|row| live.cut(row, widths, |segment| table.add(segment)))
+            SymbolRows::of(&rows)?.iter().try_for_each(|row| live.cut(row, widths, |segment| table.add(segment)))
         })?)
     }
 
@@ -509,25 +387,15 @@ impl PySegmentCounter {
     }
 
     /// Empties the counter: rows of symbols, a batch a partition, by the segment's hash.
-    fn drain<'py>(
-        &mut self,
-        py: Python<'py>,
-        partitions: usize,
-    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    fn drain<'py>(&mut self, py: Python<'py>, partitions: usize) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let table = std::mem::take(&mut self.table).list;
         let parts = py.detach(|| {
             let rows_of = |numbers: Vec<u32>| {
                 let mut rows = SymbolRowsBuilder::new();
-                numbers
-                    .into_iter()
-                    .for_each(|at| rows.push(table.get(at as usize)));
+                numbers.into_iter().for_each(|at| rows.push(table.get(at as usize)));
                 rows.finish(table.has_places())
             };
-            table
-                .partition(partitions)
-                .into_iter()
-                .map(rows_of)
-                .collect::<Result<Vec<_>>>()
+            table.partition(partitions).into_iter().map(rows_of).collect::<Result<Vec<_>>>()
         })?;
         all_to_python(py, parts)
     }
@@ -579,22 +447,12 @@ impl PySegmentList {
         let lengths: &UInt32Array = typed(lengths.array().as_ref(), "uint32")?;
         let strings = strings.map(|strings| -> Result<Strings> {
             let strings: &LargeBinaryArray = typed(strings.array().as_ref(), "large_binary")?;
-            Ok(Strings::new(
-                strings
-                    .iter()
-                    .map(|token| token.unwrap_or_default().into())
-                    .collect(),
-                continuing_prefix,
-            ))
+            Ok(Strings::new(strings.iter().map(|token| token.unwrap_or_default().into()).collect(), continuing_prefix))
         });
         let rules = Rules {
             threshold,
             max_merges,
-            tie_break: if first_seen {
-                TieBreak::FirstSeen
-            } else {
-                TieBreak::Ids
-            },
+            tie_break: if first_seen { TieBreak::FirstSeen } else { TieBreak::Ids },
             max_token_length: max_token_length.unwrap_or(u32::MAX),
             lengths: lengths.values().to_vec(),
             strings: strings.transpose()?,
@@ -623,44 +481,18 @@ impl PySegmentList {
 fn trainer(list: SegmentList, rules: Rules) -> Result<Trainer> {
     let mut order: Vec<u32> = (0..list.len() as u32).collect();
     match rules.tie_break {
-        TieBreak::Ids => {
-            order.sort_unstable_by_key(|&at| std::cmp::Reverse(list.get(at as usize).count))
-        }
+        TieBreak::Ids => order.sort_unstable_by_key(|&at| std::cmp::Reverse(list.get(at as usize).count)),
         TieBreak::FirstSeen => order.sort_unstable_by_key(|&at| list.get(at as usize).place),
     }
-    Trainer::new(
-        order.iter().map(|&at| list.get(at as usize)),
-        list.symbol_count() + list.len(),
-        rules,
-    )
+    Trainer::new(order.iter().map(|&at| list.get(at as usize)), list.symbol_count() + list.len(), rules)
 }
 
 fn merge_batch(merges: &[Merge]) -> Result<RecordBatch> {
     batch(vec![
-        (
-            "left",
-            Arc::new(UInt32Array::from_iter_values(
-                merges.iter().map(|merge| merge.left),
-            )),
-        ),
-        (
-            "right",
-            Arc::new(UInt32Array::from_iter_values(
-                merges.iter().map(|merge| merge.right),
-            )),
-        ),
-        (
-            "count",
-            Arc::new(Int64Array::from_iter_values(
-                merges.iter().map(|merge| merge.count),
-            )),
-        ),
-        (
-            "replaced",
-            Arc::new(Int64Array::from_iter_values(
-                merges.iter().map(|merge| merge.replaced),
-            )),
-        ),
+        ("left", Arc::new(UInt32Array::from_iter_values(merges.iter().map(|merge| merge.left)))),
+        ("right", Arc::new(UInt32Array::from_iter_values(merges.iter().map(|merge| merge.right)))),
+        ("count", Arc::new(Int64Array::from_iter_values(merges.iter().map(|merge| merge.count)))),
+        ("replaced", Arc::new(Int64Array::from_iter_values(merges.iter().map(|merge| merge.replaced)))),
     ])
 }
 
