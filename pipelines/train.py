@@ -23,11 +23,11 @@ from schemas.merges import MERGES
 from schemas.rounds import ROUNDS
 from schemas.vocab import VOCAB
 from tokenize_lib import _native, merge_rounds
+from tokenize_lib.bpe import vocabulary_of
 from tokenize_lib.formats import tiktoken_ranks, tokenizer_json
 from tokenize_lib.merge_rounds import MergeState, live_pairs, make_merges, round_bytes
 from tokenize_lib.start_alphabet import StartAlphabet, byte_alphabet, character_alphabet
 from tokenize_lib.training_options import TrainOptions
-from tokenize_lib.vocabulary import Vocabulary
 
 _MAX_COUNT = 2**63 - 1
 _SAMPLE_BYTES = 1 << 21
@@ -154,13 +154,7 @@ class _Training:
         return int(characters + marks)
 
     def _write(self, state: MergeState, rounds: Sequence[dict[str, Any]]) -> None:
-        vocabulary = Vocabulary.of_merges(
-            self._options,
-            state.alphabet.symbols,
-            state.merges["left"].combine_chunks().cast(pa.int32()),
-            state.merges["right"].combine_chunks().cast(pa.int32()),
-            state.merges["count"].combine_chunks(),
-        )
+        vocabulary = vocabulary_of(state)
         self._files.write_parquet("merges.parquet", vocabulary.merges_table(), MERGES)
         self._files.write_parquet("vocab.parquet", vocabulary.vocab_table(), VOCAB)
         self._files.write_parquet("rounds.parquet", pa.Table.from_pylist(list(rounds), schema=ROUNDS), ROUNDS)

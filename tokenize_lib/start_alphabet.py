@@ -10,6 +10,7 @@ import pyarrow as pa
 from tokenize_lib import _native
 from tokenize_lib.formats import byte_characters
 from tokenize_lib.training_options import TrainOptions
+from tokenize_lib.vocabulary import Vocabulary
 
 _CONTINUING = 1  # as in _kernel/src/alphabet.rs
 _LAST = 2
@@ -100,6 +101,30 @@ def character_alphabet(options: TrainOptions, forms: pa.Table) -> StartAlphabet:
         tuple(character for _, character, _ in order),
         tuple(form for _, _, form in order),
     )
+
+
+def alphabet_of(vocabulary: Vocabulary) -> StartAlphabet:
+    """The start alphabet of a finished vocabulary, its characters read off the symbols' strings."""
+    options, symbols = vocabulary.options, vocabulary.alphabet
+    if options.alphabet == "bytes":
+        return StartAlphabet(options, tuple(symbols))
+    mark = _separate_mark(options)
+    forms = [_form(symbol.decode(), options) for symbol in symbols if symbol != mark or len(symbol.decode()) == 1]
+    return StartAlphabet(
+        options, tuple(symbols), tuple(character for character, _ in forms), tuple(form for _, form in forms)
+    )
+
+
+def _form(string: str, options: TrainOptions) -> tuple[int, int]:
+    form = 0
+    rule = form_rule(options)
+    if rule["continuing"] and len(string) > 1:
+        string = string.removeprefix(options.continuing_prefix or "")
+        form |= _CONTINUING
+    if rule["last"] and len(string) > 1:
+        string = string.removesuffix(options.end_of_word or "")
+        form |= _LAST
+    return ord(string), form
 
 
 def _covering(counts: Counter[int], coverage: float) -> set[int]:

@@ -1,0 +1,50 @@
+"""Training byte-pair encodings on a pretoken table in memory. `pipelines.train` does the same for any size."""
+
+import pyarrow as pa
+
+from tokenize_lib import _native, merge_rounds
+from tokenize_lib.start_alphabet import StartAlphabet, byte_alphabet, character_alphabet, form_rule
+from tokenize_lib.training_options import TrainOptions
+from tokenize_lib.vocabulary import Vocabulary
+
+
+def train(pretokens: pa.Table, options: TrainOptions) -> Vocabulary:
+    """Train a vocabulary.
+
+    Args:
+        pretokens: A table of schema ``schemas.pretokens.PRETOKENS``, from `tokenize_lib.count_pretokens`; for ties by
+            first place ``PRETOKENS_FIRST_SEEN``.
+        options: What to train. Of ``options.pretokenize`` only the special tokens matter here: the table is cut already.
+
+    Returns:
+        The vocabulary; smaller than ``options.vocab_size`` where no pair is left that counts ``min_frequency``.
+
+    Raises:
+        OverflowError: A pair counts over 2^63 - 1.
+        ValueError: Ties are to go by first place, and the table has no ``first_seen``.
+    """
+    if options.tie_break == "first-seen" and "first_seen" not in pretokens.column_names:
+        raise ValueError("ties by first place need a pretoken table with first_seen: count with first_seen=True")
+    batches = pretokens.to_batches()
+    state = merge_rounds.train(_alphabet(batches, options), batches)
+    return vocabulary_of(state)
+
+
+def vocabulary_of(state: merge_rounds.MergeState) -> Vocabulary:
+    """The vocabulary that the merges so far make."""
+    merges = state.merges.combine_chunks()
+    left, right, counts = (merges[name].combine_chunks() for name in ("left", "right", "count"))
+    return Vocabulary.of_merges(
+        state.options, state.alphabet.symbols, left.cast(pa.int32()), right.cast(pa.int32()), counts
+    )
+
+
+def _alphabet(batches: list[pa.RecordBatch], options: TrainOptions) -> StartAlphabet:
+    if options.alphabet == "bytes":
+        return byte_alphabet(options)
+    forms = [_native.character_forms(batch, **form_rule(options)) for batch in batches]
+    return character_alphabet(options, pa.Table.from_batches(forms, FORMS))
+
+
+FORMS = pa.schema([("character", pa.uint32()), ("form", pa.uint8()), ("count", pa.int64())])
+"""How often each form of a character stands in the corpus."""
