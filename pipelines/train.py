@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pipelines.input_hashes import InputHashes
 from pipelines.inputs import InputPlan, ReadOptions, plan_input
 from pipelines.memory import MemoryShares
 from pipelines.merge_round import RoundPlan, RoundResult, RowGroup, merge_round
@@ -70,13 +71,15 @@ def train(
     with RunDirectory.open(output, run_plan, mode) as directory:
         if directory.begun is Begun.FINISHED:
             return _summary(output, options, directory.record(), already_finished=True)
-        training = _Training(directory.files, plan, options, read, runtime, partitions, talk)
-        results = training.run()
-        record = directory.finish(
-            records=training.counted["records"],
-            results=results,
-            seconds={**training.seconds, "all": time.monotonic() - started},
-        )
+        with InputHashes(plan.files) as hashes:
+            training = _Training(directory.files, plan, options, read, runtime, partitions, talk)
+            results = training.run()
+            record = directory.finish(
+                records=training.counted["records"],
+                results=results,
+                seconds={**training.seconds, "all": time.monotonic() - started},
+                inputs=[{**file, **found} for file, found in zip(run_plan.inputs, hashes.result(), strict=True)],
+            )
     return _summary(output, options, record)
 
 
