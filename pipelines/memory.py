@@ -3,7 +3,7 @@
 import dataclasses
 
 _PROGRAM = 256 << 20  # the interpreter, Beam and pyarrow, and the blocks being read
-_LEAST = 1 << 16
+_LEAST = 1 << 12
 
 
 @dataclasses.dataclass(frozen=True)
