@@ -1,10 +1,10 @@
 //! The hot loop: how often each distinct pretoken stands in the corpus.
 //!
 //! One open-addressing table. A pretoken of at most 15 bytes lies in its slot as a key of 16 bytes,
-//! so a probe is one cache line and one comparison. Pretokens are looked up in batches: the pass
-//! over a batch only compares each key with the first slot it may be in, and what it does next
-//! never depends on the outcome, so the processor overlaps the cache misses of many lookups. The
-//! few that were not there are then looked up one by one.
+//! so a probe is one cache line and one comparison. Pretokens are looked up in batches: the line is
+//! asked for when a pretoken is cut and arrives while the next ones are. The pass over a batch only
+//! compares each key with the first slot it may be in, and what it does next never depends on the
+//! outcome, so no branch is mispredicted. The few that were not there are then looked up one by one.
 
 use crate::error::{KernelError, Result};
 use crate::pretokenize::Pretokenizer;
@@ -16,7 +16,11 @@ pub const LONGEST_INLINE: usize = 15;
 const LONG: u128 = 0xFF << 120;
 
 const FIRST_SLOTS: usize = 1 << 12;
-const BATCH: usize = 256;
+const BATCH: usize = 128;
+
+/// When the table doubles, pretokens that count as much as this are given their places first: in
+/// the first slot they may be in.
+const FREQUENT: i64 = 16;
 
 /// Where a pretoken first stood in the corpus; the order of these numbers is that of the corpus.
 pub type Place = u128;
@@ -54,13 +58,20 @@ pub struct PretokenCounts {
     long_bytes: Vec<u8>,
     distinct: usize,
     keeps_places: bool,
+    /// The latest place of a document so far, and whether the last one is it.
+    latest: Place,
+    in_order: bool,
     batch: Batch,
 }
 
 /// Short pretokens that wait to be looked up.
 struct Batch {
     length: usize,
+    /// No pretoken in it comes before one that was added earlier.
+    in_order: bool,
     keys: Box<[u128; BATCH]>,
+    /// The first slot that each may be in.
+    homes: Box<[usize; BATCH]>,
     places: Box<[Place; BATCH]>,
 }
 
@@ -72,9 +83,13 @@ impl PretokenCounts {
             long_bytes: Vec::new(),
             distinct: 0,
             keeps_places,
+            latest: 0,
+            in_order: true,
             batch: Batch {
                 length: 0,
+                in_order: true,
                 keys: Box::new([0; BATCH]),
+                homes: Box::new([0; BATCH]),
                 places: Box::new([0; BATCH]),
             },
         }
@@ -87,6 +102,7 @@ impl PretokenCounts {
     /// Bytes allocated.
     pub fn nbytes(&self) -> usize {
         size_of_val(&*self.batch.keys)
+            + size_of_val(&*self.batch.homes)
             + size_of_val(&*self.batch.places)
             + self.slots.capacity() * size_of::<Slot>()
             + self.places.capacity() * size_of::<Place>()
@@ -102,6 +118,9 @@ impl PretokenCounts {
         document: &str,
         place: Place,
     ) -> Result<u64> {
+        self.in_order = place > self.latest;
+        self.batch.in_order &= self.in_order;
+        self.latest = self.latest.max(place);
         let mut pretokens = 0;
         pretokenizer.for_each_section(document, |section, offset| {
             let section_place = place + offset as Place;
@@ -120,11 +139,15 @@ impl PretokenCounts {
 
     #[inline(always)]
     fn add_short(&mut self, key: u128, place: Place) {
-        self.batch.keys[self.batch.length] = key;
+        let home = hash_of_short(key) as usize & (self.slots.len() - 1);
+        prefetch(&self.slots[home]);
+        let at = self.batch.length % BATCH;
+        self.batch.keys[at] = key;
+        self.batch.homes[at] = home;
         if self.keeps_places {
-            self.batch.places[self.batch.length] = place;
+            self.batch.places[at] = place;
         }
-        self.batch.length += 1;
+        self.batch.length = at + 1;
         if self.batch.length == BATCH {
             self.look_up_batch();
         }
@@ -133,26 +156,27 @@ impl PretokenCounts {
     /// Counts what waits in the batch. Due after the last `add`, before anything is read.
     #[inline(never)]
     pub fn look_up_batch(&mut self) {
-        let keys = &self.batch.keys[..self.batch.length];
-        let mut absent = [0u16; BATCH];
+        let mut absent = [0; BATCH];
         let mut absences = 0;
-        let mask = self.slots.len() - 1;
-        for (at, &key) in keys.iter().enumerate() {
-            let home = hash_of_short(key) as usize & mask;
+        // In order, what is in the table already was seen earlier.
+        let may_be_first = self.keeps_places && !self.batch.in_order;
+        for at in 0..self.batch.length.min(BATCH) {
+            let home = self.batch.homes[at];
             let slot = &mut self.slots[home];
-            let is_here = slot.key == key;
+            let is_here = slot.key == self.batch.keys[at];
             slot.count += i64::from(is_here);
-            absent[absences] = at as u16;
+            absent[absences % BATCH] = at;
             absences += usize::from(!is_here);
-            if self.keeps_places && is_here && self.batch.places[at] < self.places[home] {
+            if may_be_first && is_here && self.batch.places[at] < self.places[home] {
                 self.places[home] = self.batch.places[at];
             }
         }
         self.batch.length = 0;
+        self.batch.in_order = self.in_order;
         for &at in &absent[..absences] {
-            let key = self.batch.keys[usize::from(at)];
+            let key = self.batch.keys[at];
             let slot = self.find(key, hash_of_short(key), None);
-            self.count(slot, key, 0, self.batch.places[usize::from(at)]);
+            self.count(slot, key, 0, self.batch.places[at]);
         }
     }
 
@@ -198,7 +222,7 @@ impl PretokenCounts {
         }
         if is_new {
             self.distinct += 1;
-            if self.distinct * 2 > self.slots.len() {
+            if self.distinct * 4 > self.slots.len() * 3 {
                 self.grow();
             }
         }
@@ -206,14 +230,18 @@ impl PretokenCounts {
 
     #[cold]
     fn grow(&mut self) {
-        let mask = self.slots.len() * 2 - 1;
-        let slots = std::mem::replace(&mut self.slots, vec![Slot::default(); mask + 1]);
-        let new_places = vec![0; if self.keeps_places { mask + 1 } else { 0 }];
+        let length = self.slots.len() * 2;
+        let slots = std::mem::replace(&mut self.slots, vec![Slot::default(); length]);
+        let new_places = vec![0; if self.keeps_places { length } else { 0 }];
         let places = std::mem::replace(&mut self.places, new_places);
-        for (from, slot) in slots.iter().enumerate().filter(|(_, slot)| slot.key != 0) {
-            let mut at = hash_of(slot) as usize & mask;
+        let taken = || slots.iter().enumerate().filter(|(_, slot)| slot.key != 0);
+        let frequent_first = taken()
+            .filter(|(_, slot)| slot.count >= FREQUENT)
+            .chain(taken().filter(|(_, slot)| slot.count < FREQUENT));
+        for (from, slot) in frequent_first {
+            let mut at = hash_of(slot) as usize & (length - 1);
             while self.slots[at].key != 0 {
-                at = (at + 1) & mask;
+                at = (at + 1) & (length - 1);
             }
             self.slots[at] = *slot;
             if self.keeps_places {
@@ -279,8 +307,31 @@ fn short_key(bytes: &[u8], start: usize, length: usize) -> Option<u128> {
             u128::from_le_bytes(padded)
         }
     };
-    let unwanted = 8 * (16 - length as u32);
-    Some((word << unwanted >> unwanted) | ((length as u128) << 120))
+    Some((word & FIRST_BYTES[length]) | ((length as u128) << 120))
+}
+
+/// For each length the mask of that many bytes.
+const FIRST_BYTES: [u128; LONGEST_INLINE + 1] = {
+    let mut masks = [0; LONGEST_INLINE + 1];
+    let mut length = 1;
+    while length <= LONGEST_INLINE {
+        masks[length] = (1 << (8 * length)) - 1;
+        length += 1;
+    }
+    masks
+};
+
+/// Asks for the cache line of a slot that will be read soon.
+#[inline(always)]
+fn prefetch(slot: &Slot) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: SSE is part of every x86-64 processor; a hint reads nothing.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(slot).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = slot;
 }
 
 /// The halves of the product folded together: each bit depends on every bit of both factors.

@@ -164,7 +164,10 @@ mod tests {
     #[test]
     fn partitions_follow_the_published_hash() {
         // Values of the reference implementation (xxhsum -H3).
-        for (pretoken, hash) in [("a", 0xE6C6_32B6_1E96_4E1F_u64), ("abc", 0x78AF_5F94_892F_3950)] {
+        for (pretoken, hash) in [
+            ("a", 0xE6C6_32B6_1E96_4E1F_u64),
+            ("abc", 0x78AF_5F94_892F_3950),
+        ] {
             assert_eq!(xxh3_64(pretoken.as_bytes()), hash);
             assert_eq!(partition_of(pretoken.as_bytes(), 16), (hash % 16) as usize);
         }

@@ -21,6 +21,8 @@ pub mod sorted_runs;
 pub mod threshold;
 pub mod train;
 pub mod unicode;
+pub mod window_rules;
+pub mod windows;
 
 #[cfg(feature = "extension-module")]
 use pyo3::prelude::*;

@@ -9,7 +9,8 @@ use fancy_regex::Regex;
 use crate::error::{KernelError, Result};
 use crate::normalize::Normalizer;
 use crate::scanners::{Text, cl100k, gpt2, o200k};
-use crate::unicode::{Class, Classes, PUNCTUATION, SPACE, WORD};
+use crate::unicode::{CASELESS, Class, Classes, MARK, NUMBER, PUNCTUATION, SPACE, WORD};
+use crate::{window_rules, windows};
 
 /// What stands for a space in `metaspace` pretokens: U+2581, lower one eighth block.
 const METASPACE: char = '\u{2581}';
@@ -128,9 +129,12 @@ impl Pretokenizer {
         mut visit: impl FnMut(Range<usize>),
     ) -> Result<()> {
         match &self.rule {
-            Rule::Gpt2 => cut(section, gpt2, visit),
-            Rule::Cl100k => cut(section, cl100k, visit),
-            Rule::O200k => cut(section, o200k, visit),
+            Rule::Gpt2 => windows::cut(section, 0, window_rules::gpt2, gpt2, visit),
+            Rule::Cl100k => windows::cut(section, NUMBER, window_rules::cl100k, cl100k, visit),
+            Rule::O200k => {
+                let left_out = NUMBER | CASELESS | MARK;
+                windows::cut(section, left_out, window_rules::o200k, o200k, visit);
+            }
             Rule::Whitespace => cut_runs(section, whitespace_kind, visit),
             Rule::Bert => cut_runs(section, bert_kind, visit),
             Rule::Metaspace => cut_before(section, METASPACE, visit),
