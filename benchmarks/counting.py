@@ -17,25 +17,45 @@ _NAMES = ("gpt2", "cl100k", "o200k", "whitespace", "bert", "metaspace", "space-p
 _REPEATS = 3
 _BATCH_BYTES = 8_000_000
 _LARGEST = 100_000_000
+_WORST_CASE_BYTES = 20_000_000
 
 
-HEADER = ("pretokenizer", "MB/s", "pretokens", "distinct")
+HEADER = ("text", "pretokenizer", "MB/s", "MB/s with first_seen", "pretokens", "distinct")
 
 
-def counting_rows(corpus: Path | None) -> list[tuple[str, str, str, str]]:
-    """For each pretokenizer: its name, MB of CPU second, pretokens, distinct pretokens. At most 100 MB are read."""
-    batches = list(_batches(corpora.documents(corpus) if corpus else corpora.generated(30_000_000)))
-    size = sum(batch.nbytes for batch in batches)
-    rows = []
+def counting_rows(corpus: Path | None) -> Iterator[tuple[str, ...]]:
+    """For the corpus and each worst case, by pretokenizer: MB a CPU second, pretokens, distinct pretokens.
+
+    At most 100 MB of the corpus are read.
+    """
+    documents = corpora.documents(corpus) if corpus else corpora.generated(30_000_000)
+    yield from _rows(corpus.name if corpus else "generated", documents)
+    for title, worst_case in corpora.WORST_CASES.items():
+        yield from _rows(title, worst_case(_WORST_CASE_BYTES))
+
+
+def _rows(title: str, documents: Iterator[bytes]) -> Iterator[tuple[str, ...]]:
+    batches = list(_batches(documents))
+    size = sum(batch.nbytes for batch in batches) / 1e6
     for name in _NAMES:
-        seconds = []
-        for _ in range(_REPEATS):
-            counter = PretokenCounter(build_pretokenizer(PretokenizeOptions(pretokenizer=name)), first_seen=False)
-            start = time.process_time()
-            pretokens = sum(counter.add(batch) for batch in batches)
-            seconds.append(time.process_time() - start)
-        rows.append((name, f"{size / 1e6 / statistics.median(seconds):.0f}", f"{pretokens:,}", f"{counter.distinct:,}"))
-    return rows
+        seconds, pretokens, distinct = _count(name, batches, first_seen=False)
+        seconds_with_places, *_ = _count(name, batches, first_seen=True)
+        rates = [f"{size / seconds:.0f}", f"{size / seconds_with_places:.0f}"]
+        yield title, name, *rates, f"{pretokens:,}", f"{distinct:,}"
+
+
+def _count(name: str, batches: "list[pa.LargeBinaryArray]", *, first_seen: bool) -> tuple[float, int, int]:
+    """Seconds of CPU, the middle of some runs; pretokens; distinct pretokens."""
+    pretokenizer = build_pretokenizer(PretokenizeOptions(pretokenizer=name))
+    seconds = []
+    for _ in range(_REPEATS):
+        counter = PretokenCounter(pretokenizer, first_seen=first_seen)
+        pretokens = 0
+        start = time.process_time()
+        for source, batch in enumerate(batches):
+            pretokens += counter.add(batch, source, pa.array(range(len(batch)), pa.int64()) if first_seen else None)
+        seconds.append(time.process_time() - start)
+    return statistics.median(seconds), pretokens, counter.distinct
 
 
 def _batches(documents: Iterator[bytes]) -> "Iterator[pa.LargeBinaryArray]":
@@ -55,5 +75,5 @@ def _batches(documents: Iterator[bytes]) -> "Iterator[pa.LargeBinaryArray]":
 
 
 if __name__ == "__main__":
-    rows = counting_rows(Path(sys.argv[1]) if len(sys.argv) > 1 else None)
+    rows = list(counting_rows(Path(sys.argv[1]) if len(sys.argv) > 1 else None))
     sys.stdout.write(report.table(HEADER, rows) + "\n")

@@ -56,8 +56,8 @@ def test_ascii_text_is_cut_as_the_published_pattern_cuts_it(spec: str, text: str
     assert split_by(spec, text) == oracle.cut(text, spec)
 
 
-@pytest.mark.parametrize("context", ["a{0}a", "A{0}A", " {0}", "1{0}1", "!{0}!\n"])
-@pytest.mark.parametrize("spec", ["gpt2", "o200k", "whitespace", "bert", "space-prefixed"])
+@pytest.mark.parametrize("context", ["A{0}a", " {0}1", "!{0}!\n"])
+@pytest.mark.parametrize("spec", ["gpt2", "o200k", "whitespace", "bert"])
 def test_every_character_is_classed_as_the_engine_of_the_oracle_does(spec: str, context: str) -> None:
     cases = [context.format(chr(code)) for code in range(0x11_0000) if oracle.is_comparable(chr(code))]
     cut = build_pretokenizer(PretokenizeOptions(pretokenizer=spec))
@@ -122,7 +122,7 @@ def test_rules_that_keep_white_space_keep_every_byte(spec: str, text: str) -> No
     lowercase=st.booleans(),
     special_tokens=st.sampled_from([(), ("ab",), ("a", "ab", "hello"), ("!", "!!", "\n"), ("中", " ")]),
 ))  # fmt: skip
-@settings(max_examples=500)
+@settings(max_examples=300)
 def test_special_tokens_are_cut_out_before_normalization(text: str, options: PretokenizeOptions) -> None:
     assert split(text, options) == oracle.split(text, options)
 
