@@ -7,6 +7,7 @@ not see it.
 
 import gzip
 import io
+import itertools
 import json
 import random
 import re
@@ -84,16 +85,13 @@ def _open(path: Path) -> BinaryIO:
 
 
 def generated(size: int) -> Iterator[bytes]:
-    """About ``size`` bytes of the sample corpus' words, drawn with Zipf's frequencies; the same at every run."""
+    """About ``size`` bytes of words, short ones the most frequent, by Zipf's law; the same at every run."""
     texts = b" ".join(block for path in sorted(_SAMPLE.iterdir()) for block in _blocks(path)).decode()
     chance = random.Random(1)
-    words = [*dict.fromkeys(texts.split()), *(_new_word(chance) for _ in range(200_000))]
-    weights = [1 / rank for rank in range(1, len(words) + 1)]
-    written = 0
-    while written < size:
-        block = "".join(" ".join(chance.choices(words, weights, k=40)) + "\n" for _ in range(1000)).encode()
-        written += len(block)
-        yield block
+    new_words = (_new_word(chance) for _ in range(200_000))
+    words = [*sorted(dict.fromkeys(texts.split()), key=len), *new_words]
+    weights = list(itertools.accumulate(1 / rank for rank in range(1, len(words) + 1)))
+    return _lines_until(size, lambda: " ".join(chance.choices(words, cum_weights=weights, k=40)))
 
 
 def long_runs(size: int) -> Iterator[bytes]:
