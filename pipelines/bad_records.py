@@ -17,7 +17,8 @@ def number_bad_records(
 ) -> pa.Table:
     """Give the table of `schemas.bad_records` for what `ReadDocuments` put out, sorted by source and position.
 
-    A worker numbers rows within its split; the rows of the splits before it are added here.
+    A worker numbers rows within its split; the rows of the splits before it are added here. (A file that is one
+    document has none, and no tally of its own.)
     """
     rows_before: dict[tuple[int, int], int] = {}
     source, rows = -1, 0
@@ -31,7 +32,7 @@ def number_bad_records(
         columns = [
             pa.repeat(pa.scalar(plan.files[split[0]].path), records.num_rows),
             records.column("position"),
-            pc.add(records.column("row"), rows_before[split] + 1),
+            pc.add(records.column("row"), rows_before.get(split, 0) + 1),
             records.column("reason"),
         ]
         tables.append(

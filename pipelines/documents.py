@@ -3,28 +3,27 @@
 Every record that is read is counted exactly once in a `Tally`: kept, empty or bad.
 """
 
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import closing
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Protocol, TypeAlias, cast
 
 import apache_beam as beam
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pipelines import progress
 from pipelines.document_batches import BadRecords, DocumentBatch, ipc_bytes
 from pipelines.formats.blocks import Block
 from pipelines.formats.parquet import read_rows
 from pipelines.formats.streams import open_file
-from pipelines.formats.text import count_newlines, read_file_document, read_line_records
-from pipelines.inputs import InputPlan, ReadOptions, Split
+from pipelines.formats.text import count_newlines, read_line_records
+from pipelines.formats.whole_files import read_file_documents
+from pipelines.inputs import InputFile, InputPlan, ReadOptions, Split
 from tokenize_lib.errors import InputError
 
-__all__ = ["BadRecords", "DocumentBatch", "ReadDocuments", "Tally", "read_split", "total_tally"]
+__all__ = ["BadRecords", "DocumentBatch", "ReadDocuments", "Tally", "read_splits", "total_tally"]
 
-BLOCK_BYTES = 8 << 20
+BLOCK_BYTES = 2 << 20  # buffers of this size are used again; larger ones are mapped anew, which costs more than reading
 _COUNTED_BYTES = 16 << 30  # further into a file, finding an error's row number would take minutes: it is left out
 
 
@@ -47,16 +46,15 @@ class Tally:
 
     def plus(self, block: Block) -> "Tally":
         """Give the tally with a further block counted."""
-        texts = cast("pa.LargeBinaryArray", block.documents.column(1))
-        lengths = pc.binary_length(texts)
-        empty = int(pc.sum(pc.equal(lengths, pa.scalar(0, pa.int64())).cast(pa.int64())).as_py() or 0)
-        return replace(
-            self,
-            rows=self.rows + block.rows,
-            kept=self.kept + len(texts) - empty,
-            empty=self.empty + empty,
-            bad=self.bad + block.bad.num_rows,
-            text_bytes=self.text_bytes + (pc.sum(lengths).as_py() or 0),
+        documents = block.documents.num_rows
+        return Tally(
+            self.source,
+            self.start,
+            self.rows + block.rows,
+            self.kept + documents - block.empty,
+            self.empty + block.empty,
+            self.bad + block.bad.num_rows,
+            self.text_bytes + cast("pa.LargeBinaryArray", block.documents.column(1)).total_values_length,
         )
 
 
@@ -66,55 +64,65 @@ class Advance(Protocol):
     def __call__(self, *, bytes: int, documents: int) -> None: ...  # noqa: A002
 
 
-def read_split(
-    split: Split, options: ReadOptions, *, block_bytes: int = BLOCK_BYTES, advance: Advance | None = None
+def read_splits(
+    splits: Sequence[Split], options: ReadOptions, *, block_bytes: int = BLOCK_BYTES, advance: Advance | None = None
 ) -> Iterator[DocumentBatch | BadRecords | Tally]:
-    """Read a split: batches of its documents and bad records as they come, then its tally.
+    """Read splits one after another: batches of their documents and bad records as they come, and a tally after each.
 
-    Raises InputError, naming the file, if it cannot be read to its end, and at the first bad record, if options say
-    ``fail``.
+    Where each file is one document, one tally stands for all the files. Raises InputError, naming the file, if one
+    cannot be read to its end, and at the first bad record, if options say ``fail``.
     """
-    source = split.file.ordinal
-    tally = Tally(source, split.start)
-    with closing(_blocks(split, options, block_bytes)) as blocks:
-        for block in blocks:
-            if block.bad.num_rows and options.on_bad_record == "fail":
-                raise InputError(_describe(split, block.bad.slice(0, 1).to_pylist()[0], options, block_bytes))
-            tally = tally.plus(block)
-            if advance is not None:
-                advance(bytes=block.consumed, documents=block.documents.num_rows + block.bad.num_rows)
-            if block.documents.num_rows:
-                yield DocumentBatch(source, block.documents)
-            if block.bad.num_rows:
-                yield BadRecords(source, split.start, block.bad)
+    if options.document == "file":
+        files = [split.file for split in splits]
+        blocks = read_file_documents(files, options, block_bytes)
+        yield from _sort_out(blocks, Tally(files[0].ordinal, 0), options, advance)
+        return
+    for split in splits:
+        blocks = ((split.file, block) for block in _blocks(split, options, block_bytes))
+        yield from _sort_out(blocks, Tally(split.file.ordinal, split.start), options, advance)
+
+
+def _blocks(split: Split, options: ReadOptions, block_bytes: int) -> Iterator[Block]:
+    if split.file.format == "parquet":
+        yield from read_rows(split, options, block_bytes)
+    else:
+        with open_file(split.file) as stream:
+            yield from read_line_records(split, stream, options, block_bytes)
+
+
+def _sort_out(
+    blocks: Iterable[tuple[InputFile, Block]], tally: Tally, options: ReadOptions, advance: Advance | None
+) -> Iterator[DocumentBatch | BadRecords | Tally]:
+    for file, block in blocks:
+        documents, bad = block.documents, block.bad
+        if bad.num_rows and options.on_bad_record == "fail":
+            raise InputError(_describe(file, tally.start, bad.slice(0, 1).to_pylist()[0], options))
+        tally = tally.plus(block)
+        if advance is not None:
+            advance(bytes=block.consumed, documents=documents.num_rows + bad.num_rows)
+        if documents.num_rows:
+            yield DocumentBatch(file.ordinal, documents)
+        if bad.num_rows:
+            yield BadRecords(file.ordinal, tally.start, bad)
     yield tally
 
 
-def _blocks(split: Split, options: ReadOptions, block_bytes: int) -> Generator[Block]:
-    if split.file.format == "parquet":
-        yield from read_rows(split, options, block_bytes)
-        return
-    read = read_file_document if options.document == "file" else read_line_records
-    with open_file(split.file) as stream:
-        yield from read(split, stream, options, block_bytes)
-
-
-def _describe(split: Split, bad: dict[str, int | str], options: ReadOptions, block_bytes: int) -> str:
+def _describe(file: InputFile, split_start: int, bad: dict[str, int | str], options: ReadOptions) -> str:
     """Say where a bad record stands, what it is, and what to do."""
     position, row = int(bad["position"]), int(bad["row"])
-    if split.file.format == "parquet":
+    if file.format == "parquet":
         where = f"row {position + 1}"
-    elif split.start == 0:
+    elif split_start == 0:
         where = f"row {row + 1} (at byte {position})"
     elif position <= _COUNTED_BYTES:
-        with open_file(split.file) as stream:
-            where = f"row {count_newlines(stream, position, block_bytes) + 1} (at byte {position})"
+        with open_file(file) as stream:
+            where = f"row {count_newlines(stream, position, BLOCK_BYTES) + 1} (at byte {position})"
     else:
         where = f"the record at byte {position}"
     advice = "--on-bad-record skip sets such records aside"
     if bad["reason"] == f'no field "{options.text_field}"':
         advice += ", --text-field names another field"
-    return f"{split.file.path}: {where}: {bad['reason']}; {advice}"
+    return f"{file.path}: {where}: {bad['reason']}; {advice}"
 
 
 # Spelled out, so that Beam knows the type, and with it the coder, of each output.
@@ -128,14 +136,13 @@ class _ReadSplits(beam.DoFn):  # type: ignore[misc]
 
     def process(self, splits: tuple[Split, ...]) -> Iterator[DocumentBatch | _TallyOutput | _BadOutput]:
         advance = partial(progress.advance, self._step)
-        for split in splits:
-            for item in read_split(split, self._options, block_bytes=self._block_bytes, advance=advance):
-                if isinstance(item, Tally):
-                    yield beam.pvalue.TaggedOutput("tallies", item)
-                elif isinstance(item, BadRecords):
-                    yield beam.pvalue.TaggedOutput("bad", ((item.source, item.start), ipc_bytes(item.records)))
-                else:
-                    yield item
+        for item in read_splits(splits, self._options, block_bytes=self._block_bytes, advance=advance):
+            if isinstance(item, Tally):
+                yield beam.pvalue.TaggedOutput("tallies", item)
+            elif isinstance(item, BadRecords):
+                yield beam.pvalue.TaggedOutput("bad", ((item.source, item.start), ipc_bytes(item.records)))
+            else:
+                yield item
 
 
 class ReadDocuments(beam.PTransform):  # type: ignore[misc]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import PurePosixPath
+from typing import cast
 
 from pipelines.formats.parquet import split_row_groups
 from pipelines.listing import FoundFile, list_files
@@ -73,15 +73,18 @@ def plan_input(patterns: Sequence[str], options: ReadOptions, *, split_bytes: in
 
 
 def _input_file(ordinal: int, found: FoundFile, options: ReadOptions) -> InputFile:
-    suffixes = PurePosixPath(found.path.lower()).suffixes
-    compression: Compression = _COMPRESSIONS.get(suffixes[-1], "none") if suffixes else "none"
+    stem, suffix = _cut_suffix(found.path.rpartition("/")[2].lower())
+    compression = _COMPRESSIONS.get(suffix, "none")
     if compression != "none":
-        suffixes.pop()
-    by_name = _FORMATS.get(suffixes[-1], "text") if suffixes else "text"
-    if options.document == "file":
-        by_name = "text"
-    file_format: Format = by_name if options.format == "auto" else options.format  # type: ignore[assignment]
-    return InputFile(found.path, ordinal, found.bytes, file_format, compression, found.modified)
+        suffix = _cut_suffix(stem)[1]
+    by_name: Format = "text" if options.document == "file" else _FORMATS.get(suffix, "text")
+    file_format = by_name if options.format == "auto" else options.format
+    return InputFile(found.path, ordinal, found.bytes, cast("Format", file_format), compression, found.modified)
+
+
+def _cut_suffix(name: str) -> tuple[str, str]:
+    stem, dot, suffix = name.rpartition(".")
+    return (stem, dot + suffix) if stem else (name, "")
 
 
 def _has_row_groups(file: InputFile) -> bool:

@@ -56,9 +56,9 @@ def _nothing_found(pattern: str) -> str:
 def _list_local(pattern: str) -> Iterator[FoundFile]:
     path = Path(pattern)
     if path.is_dir():
-        yield from _walk(path, set())
+        yield from _walk(str(path), set())
     elif path.exists():
-        yield _local_file(path)
+        yield _local_file(str(path))
     elif _GLOB_CHARACTERS & set(pattern):
         for match in glob.glob(pattern, recursive=True):  # noqa: PTH207 (Path.glob takes no absolute pattern)
             if _is_wanted(match, pattern):
@@ -67,9 +67,9 @@ def _list_local(pattern: str) -> Iterator[FoundFile]:
 
 def _list_local_match(path: Path) -> Iterator[FoundFile]:
     if path.is_dir():
-        yield from _walk(path, set())
+        yield from _walk(str(path), set())
     else:
-        yield _local_file(path)
+        yield _local_file(str(path))
 
 
 def _is_wanted(match: str, pattern: str) -> bool:
@@ -80,10 +80,10 @@ def _is_wanted(match: str, pattern: str) -> bool:
     return all(first in asked_for for first in hidden)
 
 
-def _walk(directory: Path, visited: set[tuple[int, int]]) -> Iterator[FoundFile]:
+def _walk(directory: str, visited: set[tuple[int, int]]) -> Iterator[FoundFile]:
     """Give the files below a directory. Links are followed; each directory is entered once, so a loop of links ends."""
     try:
-        status = directory.stat()
+        status = os.stat(directory)  # noqa: PTH116 (here and below: a Path for each of very many files takes longest)
         entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
     except OSError as error:
         raise InputError(f"{directory}: this directory cannot be listed: {error.strerror}") from error
@@ -94,21 +94,21 @@ def _walk(directory: Path, visited: set[tuple[int, int]]) -> Iterator[FoundFile]
         if entry.name.startswith(_HIDDEN):
             continue
         if entry.is_dir():
-            yield from _walk(Path(entry.path), visited)
+            yield from _walk(entry.path, visited)
         elif entry.is_file() or entry.is_symlink():
-            yield _local_file(Path(entry.path))
+            yield _local_file(entry.path)
 
 
-def _local_file(path: Path) -> FoundFile:
+def _local_file(path: str) -> FoundFile:
     try:
-        status = path.stat()
+        status = os.stat(path)  # noqa: PTH116
     except OSError as error:
         raise InputError(f"{path}: this file cannot be read: {error.strerror}") from error
     if not stat.S_ISREG(status.st_mode):
         raise InputError(f"{path}: this is no regular file, so it cannot be read in parts; write it to a file first")
     if not os.access(path, os.R_OK):
         raise InputError(f"{path}: this file may not be read; check its permissions")
-    return FoundFile(str(path), status.st_size, status.st_mtime_ns)
+    return FoundFile(path, status.st_size, status.st_mtime_ns)
 
 
 def _list_remote(pattern: str) -> Iterator[FoundFile]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from pipelines.splits import ReadOptions
@@ -11,6 +12,7 @@ from tokenize_lib._native import RecordRules, screen_texts
 _INT64: "pa.Field[Any]" = pa.field("position", pa.int64(), nullable=False)
 _REASON: "pa.Field[Any]" = pa.field("reason", pa.string(), nullable=False)
 BAD_RECORDS = pa.schema([_INT64, _INT64.with_name("row"), _REASON])
+NO_BAD_RECORDS = pa.RecordBatch.from_pylist([], schema=BAD_RECORDS)
 
 
 class Block(NamedTuple):
@@ -18,12 +20,14 @@ class Block(NamedTuple):
 
     documents: (position: int64, text: large_binary of valid UTF-8, then a large_string each of the kept fields).
     bad: (position: int64, row: int64 from 0 in the split, reason: string).
-    rows: lines or rows passed, blank ones too. consumed: bytes of the stored file read for it.
+    rows: lines or rows passed, blank ones too. empty: how many documents are.
+    consumed: bytes of the stored files read for it.
     """
 
     documents: pa.RecordBatch
     bad: pa.RecordBatch
     rows: int
+    empty: int
     consumed: int
 
 
@@ -43,27 +47,26 @@ def documents_batch(
     return pa.RecordBatch.from_arrays([positions, texts, *fields.values()], names=["position", "text", *fields])
 
 
-def too_long(position: int, row: int, limit: int) -> pa.RecordBatch:
-    """Give the bad record for one that is longer than `limit` bytes."""
-    return pa.RecordBatch.from_pydict(
-        {"position": [position], "row": [row], "reason": [f"longer than {limit} bytes"]}, schema=BAD_RECORDS
-    )
-
-
-def no_documents(options: ReadOptions) -> pa.RecordBatch:
-    """Give a batch of no documents."""
+def too_long(position: int, row: int, consumed: int, options: ReadOptions) -> Block:
+    """Give the block of one record that is longer than options allow."""
     fields = {name: pa.array([], pa.large_string()) for name in options.kept_fields}
-    return documents_batch(pa.array([], pa.int64()), pa.array([], pa.large_binary()), fields)
+    documents = documents_batch(pa.array([], pa.int64()), pa.array([], pa.large_binary()), fields)
+    reason = f"longer than {options.max_document_bytes} bytes"
+    bad = pa.RecordBatch.from_pydict({"position": [position], "row": [row], "reason": [reason]}, schema=BAD_RECORDS)
+    return Block(documents, bad, 1, 0, consumed)
 
 
-def no_bad_records() -> pa.RecordBatch:
-    """Give a batch of no bad records."""
-    return pa.RecordBatch.from_pylist([], schema=BAD_RECORDS)
-
-
-def screen(texts: "pa.Array[Any]", field: str, rules: RecordRules) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-    """Check a large_binary array: (position, text) of what is fit, and the bad records, each placed by its index."""
-    screened = screen_texts(texts, field, rules)
+def screen(texts: "pa.Array[Any]", field: str, rules: RecordRules) -> Block:
+    """Check a large_binary array: what is fit, and what is bad, each placed by its index."""
+    screened, empty = screen_texts(texts, field, rules)
     if screened is None:
-        return documents_batch(pa.array(range(len(texts)), pa.int64()), texts, {}), no_bad_records()
-    return screened
+        screened = documents_batch(pa.array(np.arange(len(texts))), texts, {}), None
+    documents, bad = screened
+    return Block(documents, bad or NO_BAD_RECORDS, len(texts), empty, 0)
+
+
+def with_null_fields(documents: pa.RecordBatch, options: ReadOptions) -> pa.RecordBatch:
+    """Give documents the kept fields: plain text has none, so all are null."""
+    for name in options.kept_fields:
+        documents = documents.append_column(name, pa.nulls(documents.num_rows, pa.large_string()))
+    return documents

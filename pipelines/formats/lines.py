@@ -6,7 +6,7 @@ A line belongs to the range in which it starts; it ends at a newline byte and no
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
-from pipelines.formats.streams import Chunk, check_start, decompressed, without_bom
+from pipelines.formats.streams import Chunk, check_start, decompressed, read_start, without_bom
 from pipelines.splits import Split
 from tokenize_lib.errors import InputError
 
@@ -30,7 +30,7 @@ def read_lines(split: Split, stream: BinaryIO, limit: int, block_bytes: int) -> 
         yield from _line_blocks(without_bom(decompressed(split.file, stream, block_bytes)), None, limit)
         return
     if split.start == 0:
-        check_start(split.file, stream)
+        check_start(split.file, read_start(stream))
     yield from _line_blocks(without_bom(_range_chunks(split, stream, block_bytes)), split.end, limit)
 
 
@@ -51,11 +51,11 @@ def _range_chunks(split: Split, stream: BinaryIO, block_bytes: int) -> Iterator[
         cut = 0 if inside else data.find(b"\n") + 1
         if inside or cut:
             inside = True
-            yield Chunk(offset + cut, data[cut:], position - max(offset, split.start))
+            yield Chunk(offset + cut, data[cut:], position - max(offset, split.start), position == split.file.bytes)
         else:
             yield Chunk(position, b"", position - max(offset, split.start))
     tail_bytes = min(_TAIL_BYTES, block_bytes)
-    while inside and not data.endswith(b"\n") and (data := stream.read(tail_bytes)):
+    while inside and position < split.file.bytes and not data.endswith(b"\n") and (data := stream.read(tail_bytes)):
         data = data[: data.find(b"\n") + 1] or data
         yield Chunk(position, data, 0)
         position += len(data)
@@ -79,7 +79,7 @@ def _line_blocks(chunks: Iterator[Chunk], end: int | None, limit: int) -> Iterat
             data, offset, skipping = data[cut:], offset + cut, False
         if not held_bytes:
             held, position = [], offset
-        cut = data.rfind(b"\n") + 1
+        cut = len(data) if chunk.is_last and held_bytes + len(data) <= limit else data.rfind(b"\n") + 1
         if cut:
             yield LineBlock(position, b"".join((*held, memoryview(data)[:cut])), consumed)
             held, position, held_bytes, consumed = [], offset + cut, 0, 0

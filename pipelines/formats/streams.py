@@ -8,7 +8,6 @@ import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
 import zstandard
@@ -32,6 +31,7 @@ _NO_TEXT = {
     b"\xfd7zXZ": "xz data: decompress it first",
     b"PK\x03\x04": "a zip archive: unpack it first",
 }
+_NO_TEXT_STARTS = tuple(_NO_TEXT)
 
 
 class Chunk(NamedTuple):
@@ -40,6 +40,7 @@ class Chunk(NamedTuple):
     offset: int
     data: bytes
     consumed: int
+    is_last: bool = False
 
 
 @contextmanager
@@ -50,7 +51,7 @@ def open_file(file: InputFile) -> Iterator[BinaryIO]:
     """
     try:
         if is_local(file.path):
-            with Path(file.path).open("rb", buffering=0) as stream:
+            with open(file.path, "rb", buffering=0) as stream:  # noqa: PTH123 (a Path costs more than the opening)
                 _refuse_changed(file, os.fstat(stream.fileno()))
                 yield cast("BinaryIO", stream)
         else:
@@ -69,16 +70,21 @@ def _refuse_changed(file: InputFile, status: os.stat_result) -> None:
         )
 
 
-def check_start(file: InputFile, stream: BinaryIO) -> None:
-    """Raise InputError if the first bytes are not those of what the name says. Leaves the stream at its start."""
-    start = stream.read(8)
-    stream.seek(0)
+def check_start(file: InputFile, start: bytes) -> None:
+    """Raise InputError if a file's first bytes, some 8 of them, are not those of what its name says."""
     if file.compression == "none":
-        for magic, what in _NO_TEXT.items():
-            if start.startswith(magic):
-                raise InputError(f"{file.path}: this is {what}")
+        if start.startswith(_NO_TEXT_STARTS):
+            what = next(what for magic, what in _NO_TEXT.items() if start.startswith(magic))
+            raise InputError(f"{file.path}: this is {what}")
     elif not any(start[: len(magic)] == magic[: len(start)] for magic in _STARTS[file.compression]):
         raise InputError(f"{file.path}: this is no .{file.compression} file, though its name says so; rename it")
+
+
+def read_start(stream: BinaryIO) -> bytes:
+    """Give the first bytes, and leave the stream at its start."""
+    start = stream.read(8)
+    stream.seek(0)
+    return start
 
 
 def decompressed(file: InputFile, stream: BinaryIO, block_bytes: int) -> Iterator[Chunk]:
@@ -86,7 +92,7 @@ def decompressed(file: InputFile, stream: BinaryIO, block_bytes: int) -> Iterato
 
     Raises InputError if the data is corrupt or ends before the mark of its end.
     """
-    check_start(file, stream)
+    check_start(file, read_start(stream))
     decoded = _gunzip(stream, block_bytes) if file.compression == "gz" else _unzstd(stream, block_bytes)
     offset = 0
     try:
@@ -145,23 +151,16 @@ def _unzstd(stream: BinaryIO, block_bytes: int) -> Iterator[tuple[bytes, int]]:
         raise EOFError
 
 
-def _plain(stream: BinaryIO, block_bytes: int) -> Iterator[Chunk]:
-    offset = 0
-    while data := stream.read(block_bytes):
-        yield Chunk(offset, data, len(data))
-        offset += len(data)
-
-
 def without_bom(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
     """Drop the byte order mark that a file may start with."""
     first = next(chunks, None)
     while first is not None and first.offset == 0 and len(first.data) < len(_BOM):
         if not _BOM.startswith(first.data) or (more := next(chunks, None)) is None:
             break
-        first = Chunk(0, first.data + more.data, first.consumed + more.consumed)
+        first = Chunk(0, first.data + more.data, first.consumed + more.consumed, more.is_last)
     if first is not None:
         cut = len(_BOM) if first.offset == 0 and first.data.startswith(_BOM) else 0
-        yield Chunk(first.offset + cut, first.data[cut:], first.consumed)
+        yield Chunk(first.offset + cut, first.data[cut:], first.consumed, first.is_last)
     yield from chunks
 
 
@@ -171,11 +170,10 @@ def read_whole(file: InputFile, stream: BinaryIO, limit: int, block_bytes: int) 
     A compressed file is read to its end even so: whether it is whole must be known.
     """
     if file.compression == "none":
-        check_start(file, stream)
-    chunks = decompressed(file, stream, block_bytes) if file.compression != "none" else _plain(stream, block_bytes)
+        return _read_plain(file, stream, limit), file.bytes
     whole: list[bytes] = []
     held = consumed = 0
-    for chunk in without_bom(chunks):
+    for chunk in without_bom(decompressed(file, stream, block_bytes)):
         consumed += chunk.consumed
         held += len(chunk.data)
         if held <= limit:
@@ -183,3 +181,16 @@ def read_whole(file: InputFile, stream: BinaryIO, limit: int, block_bytes: int) 
         else:
             whole.clear()
     return None if held > limit else b"".join(whole), consumed
+
+
+def _read_plain(file: InputFile, stream: BinaryIO, limit: int) -> bytes | None:
+    if file.bytes > limit + len(_BOM):
+        check_start(file, read_start(stream))
+        return None
+    pieces = [stream.read(file.bytes)]
+    while len(pieces[-1]) and sum(map(len, pieces)) < file.bytes:
+        pieces.append(stream.read(file.bytes))
+    text = b"".join(pieces) if len(pieces) > 1 else pieces[0]
+    check_start(file, text)
+    text = text.removeprefix(_BOM)
+    return None if len(text) > limit else text

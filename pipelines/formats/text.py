@@ -1,13 +1,10 @@
-"""Text, a document a line or a file, and JSON Lines, a document an object."""
+"""Text, a document a line, and JSON Lines, a document an object."""
 
 from collections.abc import Iterator
 from typing import BinaryIO
 
-import pyarrow as pa
-
-from pipelines.formats.blocks import Block, no_documents, record_rules, screen, too_long
+from pipelines.formats.blocks import NO_BAD_RECORDS, Block, record_rules, too_long, with_null_fields
 from pipelines.formats.lines import read_lines
-from pipelines.formats.streams import read_whole
 from pipelines.splits import ReadOptions, Split
 from tokenize_lib._native import parse_jsonl, parse_lines
 
@@ -18,35 +15,15 @@ def read_line_records(split: Split, stream: BinaryIO, options: ReadOptions, bloc
     rows = 0
     for position, data, consumed in read_lines(split, stream, options.max_document_bytes, block_bytes):
         if data is None:
-            yield Block(no_documents(options), too_long(position, rows, options.max_document_bytes), 1, consumed)
-            rows += 1
-            continue
-        if split.file.format == "jsonl":
-            documents, bad, count = parse_jsonl(data, position, rows, fields, rules)
+            block = too_long(position, rows, consumed, options)
+        elif split.file.format == "jsonl":
+            (documents, bad), count, empty = parse_jsonl(data, position, rows, fields, rules)
+            block = Block(documents, bad or NO_BAD_RECORDS, count, empty, consumed)
         else:
-            documents, bad, count = parse_lines(data, position, rows, rules)
-            documents = _with_null_fields(documents, options)
-        yield Block(documents, bad, count, consumed)
-        rows += count
-
-
-def read_file_document(split: Split, stream: BinaryIO, options: ReadOptions, block_bytes: int) -> Iterator[Block]:
-    """Read a file that is one document, at position 0."""
-    text, consumed = read_whole(split.file, stream, options.max_document_bytes, block_bytes)
-    if text is None:
-        yield Block(no_documents(options), too_long(0, 0, options.max_document_bytes), 1, consumed)
-        return
-    offsets = pa.array([0, len(text)], pa.int64()).buffers()[1]
-    texts = pa.Array.from_buffers(pa.large_binary(), 1, [None, offsets, pa.py_buffer(text)])
-    documents, bad = screen(texts, options.text_field, record_rules(options))
-    yield Block(_with_null_fields(documents, options), bad, 1, consumed)
-
-
-def _with_null_fields(documents: pa.RecordBatch, options: ReadOptions) -> pa.RecordBatch:
-    """Text has no fields: the kept ones are null."""
-    for name in options.kept_fields:
-        documents = documents.append_column(name, pa.nulls(documents.num_rows, pa.large_string()))
-    return documents
+            (documents, bad), count, empty = parse_lines(data, position, rows, rules)
+            block = Block(with_null_fields(documents, options), bad or NO_BAD_RECORDS, count, empty, consumed)
+        rows += block.rows
+        yield block
 
 
 def count_newlines(stream: BinaryIO, end: int, block_bytes: int) -> int:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pipelines.bad_records import number_bad_records
 from pipelines.document_batches import ipc_bytes
-from pipelines.documents import BadRecords, DocumentBatch, Tally, read_split
+from pipelines.documents import BadRecords, DocumentBatch, Tally, read_splits
 from pipelines.inputs import SPLIT_BYTES, ReadOptions, plan_input
 
 
@@ -38,8 +38,8 @@ def read(*paths: Path | str, split_bytes: int = SPLIT_BYTES, block_bytes: int = 
     def advance(*, bytes: int, documents: int) -> None:  # noqa: A002, ARG001
         result.consumed += bytes
 
-    for split in plan.splits:
-        for item in read_split(split, read_options, block_bytes=block_bytes, advance=advance):
+    for group in plan.groups():
+        for item in read_splits(group, read_options, block_bytes=block_bytes, advance=advance):
             if isinstance(item, Tally):
                 result.tallies.append(item)
             elif isinstance(item, BadRecords):

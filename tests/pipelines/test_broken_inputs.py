@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from pipelines.documents import Tally, read_split, total_tally
+from pipelines.documents import Tally, read_splits, total_tally
 from pipelines.inputs import ReadOptions, plan_input
 from tests.pipelines.reading import read
 from tokenize_lib.errors import InputError
@@ -286,7 +286,7 @@ def test_a_file_that_changed_since_it_was_planned(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match=re.escape("a.txt: changed since the run began (it had 5 bytes and has 13 now)")
     ):
-        list(read_split(plan.splits[0], ReadOptions()))
+        list(read_splits(plan.splits, ReadOptions()))
     path.unlink()
     with pytest.raises(InputError, match=r"a.txt: cannot be read: No such file or directory"):
-        list(read_split(plan.splits[0], ReadOptions()))
+        list(read_splits(plan.splits, ReadOptions()))

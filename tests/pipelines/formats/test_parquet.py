@@ -180,12 +180,12 @@ def test_damaged_pages(tmp_path: Path) -> None:
 
 READ_AND_MEASURE = """
 import resource, sys
-from pipelines.documents import Tally, read_split
+from pipelines.documents import Tally, read_splits
 from pipelines.inputs import ReadOptions, plan_input
-options, text_bytes = ReadOptions(), 0
+options = ReadOptions()
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-for split in plan_input([sys.argv[1]], options).splits:
-    text_bytes += sum(item.text_bytes for item in read_split(split, options) if isinstance(item, Tally))
+items = read_splits(plan_input([sys.argv[1]], options).splits, options)
+text_bytes = sum(item.text_bytes for item in items if isinstance(item, Tally))
 print(text_bytes, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
 

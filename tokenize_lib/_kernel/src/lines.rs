@@ -60,19 +60,24 @@ pub fn parse_lines(
     count
 }
 
-/// True if every value is a document as it stands, so that the array can be used without a copy.
-pub fn all_fit(texts: &LargeBinaryArray, rules: &RecordRules) -> bool {
+/// If every value is a document as it stands, so that the array can be used without a copy: how many are empty.
+pub fn all_fit(texts: &LargeBinaryArray, rules: &RecordRules) -> Option<usize> {
     let offsets = texts.value_offsets();
     let (first, last) = (offsets[0] as usize, offsets[texts.len()] as usize);
-    let bytes = &texts.values()[first..last];
     // Valid as a whole, and no value starts inside a character: then each value is valid.
-    texts.null_count() == 0
-        && simdutf8::basic::from_utf8(bytes).is_ok()
-        && offsets.windows(2).all(|ends| {
-            let (start, end) = (ends[0] as usize, ends[1] as usize);
-            let starts_inside = start < last && (texts.values()[start] & 0xC0) == 0x80;
-            end - start <= rules.max_document_bytes && !starts_inside
-        })
+    if texts.null_count() > 0 || simdutf8::basic::from_utf8(&texts.values()[first..last]).is_err() {
+        return None;
+    }
+    let mut empty = 0;
+    for ends in offsets.windows(2) {
+        let (start, end) = (ends[0] as usize, ends[1] as usize);
+        let starts_inside = start < last && (texts.values()[start] & 0xC0) == 0x80;
+        if end - start > rules.max_document_bytes || starts_inside {
+            return None;
+        }
+        empty += usize::from(start == end);
+    }
+    Some(empty)
 }
 
 /// Reads texts one by one; the place of a text is its index. `field` names the column in reasons.
@@ -137,10 +142,8 @@ mod tests {
             max_document_bytes: 100,
         };
         let texts = LargeBinaryArray::from(vec![&b"a\xc3"[..], b"\xa9b"]);
-        assert!(!all_fit(&texts, &rules));
-        assert!(all_fit(
-            &LargeBinaryArray::from(vec![&b"\xc3\xa9"[..], b"", b"b"]),
-            &rules
-        ));
+        assert_eq!(all_fit(&texts, &rules), None);
+        let whole = LargeBinaryArray::from(vec![&b"\xc3\xa9"[..], b"", b"b"]);
+        assert_eq!(all_fit(&whole, &rules), Some(1));
     }
 }

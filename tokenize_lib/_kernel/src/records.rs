@@ -27,6 +27,8 @@ impl RecordRules {
 
 /// Documents and bad records, growing in the order of the block.
 pub struct Records {
+    /// How many of the documents are empty.
+    pub empty: usize,
     field_names: Vec<String>,
     positions: Vec<i64>,
     offsets: Vec<i64>,
@@ -41,6 +43,7 @@ impl Records {
     /// `text_bytes`: at most how much text will come, so that it is allocated once.
     pub fn new(field_names: &[String], text_bytes: usize) -> Self {
         Self {
+            empty: 0,
             field_names: field_names.to_vec(),
             positions: Vec::new(),
             offsets: vec![0],
@@ -57,6 +60,7 @@ impl Records {
 
     #[inline]
     pub fn push_document(&mut self, position: i64, text: &[u8]) {
+        self.empty += usize::from(text.is_empty());
         self.positions.push(position);
         self.text.extend_from_slice(text);
         self.offsets.push(self.text.len() as i64);

@@ -9,7 +9,8 @@ use crate::jsonl::{MAX_FIELDS, parse_jsonl};
 use crate::lines::{all_fit, parse_lines, screen_texts};
 use crate::records::{RecordRules, Records};
 
-type Parsed<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
+/// Documents, and bad records if there are any.
+type Parsed<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>);
 
 /// What makes a record bad, and what is mended instead.
 #[pyclass(name = "RecordRules", module = "tokenize_lib._native", frozen)]
@@ -20,29 +21,21 @@ impl PyRecordRules {
     #[new]
     #[pyo3(signature = (*, replace, null_as_empty, max_document_bytes))]
     fn new(replace: bool, null_as_empty: bool, max_document_bytes: usize) -> Self {
-        Self(RecordRules {
-            replace,
-            null_as_empty,
-            max_document_bytes,
-        })
+        Self(RecordRules { replace, null_as_empty, max_document_bytes })
     }
 }
 
 fn finish(py: Python<'_>, records: Records) -> PyResult<Parsed<'_>> {
-    let (documents, bad) = records
-        .finish()
-        .map_err(|error| KernelError::Value(error.to_string()))?;
-    Ok((
-        PyRecordBatch::new(documents).into_pyarrow(py)?,
-        PyRecordBatch::new(bad).into_pyarrow(py)?,
-    ))
+    let (documents, bad) = records.finish().map_err(|error| KernelError::Value(error.to_string()))?;
+    let bad = (bad.num_rows() > 0).then(|| PyRecordBatch::new(bad).into_pyarrow(py));
+    Ok((PyRecordBatch::new(documents).into_pyarrow(py)?, bad.transpose()?))
 }
 
 /// Reads a block of whole lines, a document a line; only `\n` ends a line.
 ///
 /// position: the block's offset in its file. row: the number of its first line.
-/// Returns documents (position: int64, text: large_binary, valid UTF-8), bad records (position: int64, row: int64,
-/// reason: string), and the number of lines.
+/// Returns `((documents, bad records or None), lines, empty documents)`: documents are (position: int64, text: large_binary,
+/// valid UTF-8), bad records (position: int64, row: int64, reason: string).
 #[pyfunction(name = "parse_lines")]
 fn py_parse_lines<'py>(
     py: Python<'py>,
@@ -50,11 +43,11 @@ fn py_parse_lines<'py>(
     position: i64,
     row: i64,
     rules: &PyRecordRules,
-) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>, i64)> {
+) -> PyResult<(Parsed<'py>, i64, usize)> {
     let mut records = Records::new(&[], block.len());
     let count = py.detach(|| parse_lines(block, position, row, &rules.0, &mut records));
-    let (documents, bad) = finish(py, records)?;
-    Ok((documents, bad, count))
+    let empty = records.empty;
+    Ok((finish(py, records)?, count, empty))
 }
 
 /// Reads a block of whole lines of JSON (RFC 8259), a document an object; blank lines are no records.
@@ -70,22 +63,20 @@ fn py_parse_jsonl<'py>(
     row: i64,
     fields: Vec<String>,
     rules: &PyRecordRules,
-) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>, i64)> {
+) -> PyResult<(Parsed<'py>, i64, usize)> {
     if fields.is_empty() || fields.len() > MAX_FIELDS {
-        return Err(KernelError::Value(format!(
-            "between 1 and {MAX_FIELDS} fields can be read, not {}",
-            fields.len()
-        ))
-        .into());
+        return Err(
+            KernelError::Value(format!("between 1 and {MAX_FIELDS} fields can be read, not {}", fields.len())).into()
+        );
     }
     let mut records = Records::new(&fields[1..], block.len());
     let count = py.detach(|| parse_jsonl(block, position, row, &fields, &rules.0, &mut records));
-    let (documents, bad) = finish(py, records)?;
-    Ok((documents, bad, count))
+    let empty = records.empty;
+    Ok((finish(py, records)?, count, empty))
 }
 
-/// Checks a large_binary array: None if every value is a document as it stands, else documents and bad records as
-/// `parse_lines` gives them, placed by their index.
+/// Checks a large_binary array. Returns `(None, empty documents)` if every value is a document as it stands, else
+/// `((documents, bad records), empty documents)` as `parse_lines` does, placed by their index.
 ///
 /// field: the name of the column, for reasons. Raises TypeError for an array of another type.
 #[pyfunction(name = "screen_texts")]
@@ -94,24 +85,25 @@ fn py_screen_texts<'py>(
     texts: PyArray,
     field: &str,
     rules: &PyRecordRules,
-) -> PyResult<Option<Parsed<'py>>> {
+) -> PyResult<(Option<Parsed<'py>>, usize)> {
     let array = texts.array();
     let texts = array
         .as_any()
         .downcast_ref::<LargeBinaryArray>()
-        .ok_or_else(|| KernelError::Type {
-            expected: "a large_binary array",
-            found: array.data_type().to_string(),
-        })?;
-    let records = py.detach(|| {
-        if all_fit(texts, &rules.0) {
-            return None;
+        .ok_or_else(|| KernelError::Type { expected: "a large_binary array", found: array.data_type().to_string() })?;
+    let mut records = Records::new(&[], 0);
+    let fit = py.detach(|| {
+        let fit = all_fit(texts, &rules.0);
+        if fit.is_none() {
+            screen_texts(texts, field, &rules.0, &mut records);
         }
-        let mut records = Records::new(&[], 0);
-        screen_texts(texts, field, &rules.0, &mut records);
-        Some(records)
+        fit
     });
-    records.map(|records| finish(py, records)).transpose()
+    if let Some(empty) = fit {
+        return Ok((None, empty));
+    }
+    let empty = records.empty;
+    Ok((Some(finish(py, records)?), empty))
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
