@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
-from tokenize_lib.pretokenizers import build_pretokenizer
 
 from benchmarks import corpora, report
 from tokenize_lib._native import PretokenCounter
+from tokenize_lib.pretokenizers import build_pretokenizer
 from tokenize_lib.training_options import PretokenizeOptions
 
 _NAMES = ("gpt2", "cl100k", "o200k", "whitespace", "bert", "metaspace", "space-prefixed")

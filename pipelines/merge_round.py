@@ -6,19 +6,25 @@ the encoded pretoken table and partial tables, never pretokens or pairs.
 
 import dataclasses
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import apache_beam as beam
 import pyarrow as pa
 from apache_beam.utils.windowed_value import WindowedValue
 
 from pipelines.memory import MemoryShares
-from pipelines.partial_tables import PartialTable, read_partial_table, read_partial_tables, write_partial_tables
+from pipelines.partial_tables import (
+    PartialTable,
+    concatenated,
+    read_partial_table,
+    read_partial_tables,
+    write_partial_tables,
+)
 from pipelines.pretoken_table import in_global_window
 from pipelines.progress import advance
 from pipelines.run_files import RunFiles
 from tokenize_lib import _native
-from tokenize_lib.merge_rounds import Threshold, choose_threshold, live_pairs, mergeable
+from tokenize_lib.merge_rounds import RoundLimits, Threshold, choose_threshold, live_pairs, mergeable
 from tokenize_lib.start_alphabet import StartAlphabet
 
 _PIECE_ROWS = 1 << 14  # rows that are encoded at a time
@@ -80,7 +86,8 @@ class RoundPlan:
         """The length or the width of every token, if it was asked for."""
         if self.tokens is None:
             return None
-        return pa.Table.from_batches(read_partial_table(self.files, self.tokens))[name].combine_chunks()
+        sizes: Any = pa.Table.from_batches(read_partial_table(self.files, self.tokens))[name].combine_chunks()
+        return cast("pa.UInt32Array", sizes)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -150,7 +157,7 @@ class _CountPairs(beam.DoFn):  # type: ignore[misc]
         return write_partial_tables(self._plan.files, f"{self._plan.folder}/partial-pairs", tables)
 
     def _tagged(self, tag: str, folder: str, batches: list[pa.RecordBatch]) -> Iterator[Any]:
-        table = pa.concat_batches(batches)
+        table = concatenated(batches)
         for _, written in write_partial_tables(self._plan.files, f"{self._plan.folder}/{folder}", [table]):
             yield beam.pvalue.TaggedOutput(tag, written)
 
@@ -163,7 +170,7 @@ class _Encoder:
         self._alphabet = plan.alphabet.kernel()
         self._merges = None
         if plan.merges is not None:
-            merges = pa.concat_batches(list(read_partial_table(plan.files, plan.merges)))
+            merges = concatenated(read_partial_table(plan.files, plan.merges))
             self._merges = _native.Merges(merges, plan.first_merge_id)
 
     def encode(self, piece: Piece) -> Iterator[pa.RecordBatch]:
@@ -211,14 +218,11 @@ class _ChooseThreshold(beam.DoFn):  # type: ignore[misc]
         sample = _native.ThresholdSample(list(read_partial_tables(plan.files, samples)))
         for pairs in read_partial_tables(plan.files, pair_tables(sums)):
             sample.add_pairs(pairs)
-        yield choose_threshold(
-            sample,
-            rows_a_sample=plan.rows_a_sample,
-            budget=plan.shares.driver_table,
-            lowest=plan.alphabet.options.min_frequency,
-            ceiling=plan.ceiling,
-            distinct_pairs=sum(part.distinct for part in sums),
+        limits = RoundLimits(
+            budget=plan.shares.driver_table, lowest=plan.alphabet.options.min_frequency, ceiling=plan.ceiling
         )
+        distinct_pairs = sum(part.distinct for part in sums)
+        yield choose_threshold(sample, limits, rows_a_sample=plan.rows_a_sample, distinct_pairs=distinct_pairs)
 
 
 class _CutSegments(beam.DoFn):  # type: ignore[misc]
@@ -231,9 +235,7 @@ class _CutSegments(beam.DoFn):  # type: ignore[misc]
         self._encoder = _Encoder(self._plan)
         self._counter: _native.SegmentCounter | None = None
 
-    def process(
-        self, piece: Piece, threshold: Threshold, sums: list[PairSums]
-    ) -> Iterator[tuple[int, PartialTable]]:
+    def process(self, piece: Piece, threshold: Threshold, sums: list[PairSums]) -> Iterator[tuple[int, PartialTable]]:
         if self._counter is None:
             self._counter = segment_counter(self._plan, threshold, sums)
             self._widths = self._plan.token_column("width")
@@ -290,7 +292,7 @@ class _Conclude(beam.DoFn):  # type: ignore[misc]
             segments=tuple(part.segments for part in segments if part.segments is not None),
             segment_rows=sum(part.rows for part in segments),
             segment_symbols=sum(part.symbols for part in segments),
-            bytes_shuffled=sum(part.bytes for part in (*pairs, *segments)),
+            bytes_shuffled=sum(part.bytes for part in pairs) + sum(part.bytes for part in segments),
             pieces=tuple(encoded),
         ).write(self._plan)
         yield from ()
@@ -360,11 +362,7 @@ def merge_round(pipeline: beam.Pipeline, plan: RoundPlan) -> None:
         | "Deal pieces to workers" >> beam.Reshuffle()
         | "Count pairs" >> beam.ParDo(_CountPairs(plan)).with_outputs("encoded", "samples", main="pairs")
     )
-    sums = (
-        counted.pairs
-        | "Gather pairs" >> beam.GroupByKey()
-        | "Sum pairs" >> beam.ParDo(_SumPairs(plan))
-    )
+    sums = counted.pairs | "Gather pairs" >> beam.GroupByKey() | "Sum pairs" >> beam.ParDo(_SumPairs(plan))
     threshold = (
         pipeline
         | "Choose once" >> beam.Create([None], reshuffle=False)

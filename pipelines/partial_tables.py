@@ -80,6 +80,12 @@ def read_partial_tables(files: RunFiles, tables: Iterable[PartialTable]) -> Iter
         yield from read_partial_table(files, table)
 
 
+def concatenated(batches: Iterable[pa.RecordBatch]) -> pa.RecordBatch:
+    """Give one batch with the rows of one or more."""
+    [batch] = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    return batch
+
+
 def _cut(table: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     parts = max(1, math.ceil(table.nbytes / _BATCH_BYTES))
     rows = math.ceil(table.num_rows / parts)

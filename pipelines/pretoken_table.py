@@ -2,10 +2,12 @@
 
 import dataclasses
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
@@ -138,7 +140,8 @@ class _Figures:
         self.forms: dict[tuple[int, int], int] = {}
 
     def seeing(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        lengths = np.diff(np.frombuffer(rows["pretoken"].buffers()[1], np.int64)[rows["pretoken"].offset :][: rows.num_rows + 1])
+        pretokens: Any = rows["pretoken"]
+        lengths = pc.binary_length(pretokens).to_numpy()
         counts = rows["count"].to_numpy()
         self.bytes += int(lengths.sum())
         self.pretokens += int(counts.sum())
@@ -163,7 +166,12 @@ class _Conclude(beam.DoFn):  # type: ignore[misc]
         if bad:
             table = bad_records.number_bad_records(self._plan.inputs, tallies, bad)
             self._plan.files.write_parquet("bad_records/part-00000.parquet", table, BAD_RECORDS)
-        records = {"read": total.kept + total.empty + total.bad, "kept": total.kept, "empty": total.empty, "bad": total.bad}
+        records = {
+            "read": total.kept + total.empty + total.bad,
+            "kept": total.kept,
+            "empty": total.empty,
+            "bad": total.bad,
+        }
         counted = {
             "records": records,
             "text_bytes": total.text_bytes,
@@ -210,8 +218,8 @@ class _Head:
 
     def __init__(self, run: Iterator[pa.RecordBatch]) -> None:
         self._run = run
-        self.batch: pa.RecordBatch | None = None
         self._next = next(run, None)
+        self.batch: Any = None
 
     @property
     def last(self) -> bool:
@@ -219,9 +227,9 @@ class _Head:
 
     def fill(self) -> bool:
         """Have rows, if there are any left."""
-        while not self.batch and self._next is not None:
+        while (self.batch is None or not self.batch.num_rows) and self._next is not None:
             self.batch, self._next = self._next, next(self._run, None)
-        return bool(self.batch)
+        return self.batch is not None and self.batch.num_rows > 0
 
 
 def in_global_window(value: object) -> WindowedValue:

@@ -1,7 +1,7 @@
 # The kernel: hot loops over Arrow data, compiled from `_kernel`, where each has its docstring. They release the GIL.
 # Arrays and batches may be any object with the Arrow PyCapsule interface; what comes back is pyarrow's.
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self, final
 
 import pyarrow as pa

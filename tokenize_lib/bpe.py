@@ -1,5 +1,7 @@
 """Training byte-pair encodings on a pretoken table in memory. `pipelines.train` does the same for any size."""
 
+from typing import Any, cast
+
 import pyarrow as pa
 
 from tokenize_lib import _native, merge_rounds
@@ -14,7 +16,7 @@ def train(pretokens: pa.Table, options: TrainOptions) -> Vocabulary:
     Args:
         pretokens: A table of schema ``schemas.pretokens.PRETOKENS``, from `tokenize_lib.count_pretokens`; for ties by
             first place ``PRETOKENS_FIRST_SEEN``.
-        options: What to train. Of ``options.pretokenize`` only the special tokens matter here: the table is cut already.
+        options: What to train. Of ``options.pretokenize`` only the special tokens matter: the table is cut already.
 
     Returns:
         The vocabulary; smaller than ``options.vocab_size`` where no pair is left that counts ``min_frequency``.
@@ -32,11 +34,11 @@ def train(pretokens: pa.Table, options: TrainOptions) -> Vocabulary:
 
 def vocabulary_of(state: merge_rounds.MergeState) -> Vocabulary:
     """The vocabulary that the merges so far make."""
-    merges = state.merges.combine_chunks()
-    left, right, counts = (merges[name].combine_chunks() for name in ("left", "right", "count"))
-    return Vocabulary.of_merges(
-        state.options, state.alphabet.symbols, left.cast(pa.int32()), right.cast(pa.int32()), counts
+    left, right, counts = (
+        cast("Any", state.merges[name].combine_chunks().cast(data_type))
+        for name, data_type in (("left", pa.int32()), ("right", pa.int32()), ("count", pa.int64()))
     )
+    return Vocabulary.of_merges(state.options, state.alphabet.symbols, left, right, counts)
 
 
 def _alphabet(batches: list[pa.RecordBatch], options: TrainOptions) -> StartAlphabet:

@@ -17,6 +17,7 @@ from tokenize_lib.vocabulary import Vocabulary
 
 _BARRIER = 2**32 - 1  # as in _kernel/src/alphabet.rs
 _METASPACE = "▁"
+_IDS: Any = pa.large_list(pa.uint32())
 
 
 class Encoder:
@@ -56,10 +57,10 @@ class Encoder:
             InputError: A character is outside the alphabet, and there is no unknown token.
         """
         if not special or self._special_pattern is None:
-            return list(self.encode_array(pa.array([text]))[0].as_py())
+            return self._ids([text])[0]
         parts = self._special_pattern.split(text)  # every second one is a special token
         ids: list[int] = []
-        for place, encoded in enumerate(self.encode_array(pa.array(parts)).to_pylist()):
+        for place, encoded in enumerate(self._ids(parts)):
             ids += [self._special_ids[parts[place]]] if place % 2 else encoded
         return ids
 
@@ -70,7 +71,10 @@ class Encoder:
             InputError: As `encode`; or a text is null, or the type is no text.
         """
         chunks = [self._encode_chunk(chunk) for chunk in large_binary_chunks(texts)]
-        return pa.chunked_array(chunks, pa.large_list(pa.uint32()))
+        return pa.chunked_array(chunks, _IDS)
+
+    def _ids(self, texts: list[str]) -> list[list[int]]:
+        return [ids.as_py() for ids in self.encode_array(pa.array(texts))]
 
     def _encode_chunk(self, texts: pa.Array[Any]) -> pa.Array[Any]:
         if texts.null_count:
@@ -79,7 +83,7 @@ class Encoder:
         table = pa.RecordBatch.from_pydict(
             {"pretoken": pretokens.flatten(), "count": pa.array(np.ones(len(pretokens.flatten()), np.int64))}
         )
-        symbols = self._merges.apply(self._alphabet.encode(table))["symbols"]
+        symbols: Any = self._merges.apply(self._alphabet.encode(table))["symbols"]
         ends = symbols.offsets.to_numpy()[pretokens.offsets.to_numpy()]
         return pa.LargeListArray.from_arrays(pa.array(ends), self._known(symbols.values))
 

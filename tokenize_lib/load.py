@@ -40,8 +40,8 @@ def _load_run(directory: Path) -> Vocabulary:
     if not record.exists():
         raise InputError(f"{directory} holds no finished run (no run.json): finish it with --resume")
     options = _options(json.loads(record.read_text())["options"])
-    vocab = pq.read_table(directory / "vocab.parquet")
-    merges = pq.read_table(directory / "merges.parquet")
+    vocab: Any = pq.read_table(directory / "vocab.parquet")
+    merges: Any = pq.read_table(directory / "merges.parquet")
     left, right, counts = (merges[name].combine_chunks() for name in ("left_id", "right_id", "pair_count"))
     return Vocabulary(
         options,

@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tokenize_lib import _native
 from tokenize_lib.start_alphabet import StartAlphabet
@@ -74,7 +73,7 @@ class MergeState:
 
     def lengths(self) -> "pa.UInt32Array":
         """The length of every token, in the unit of ``max_token_length``; special tokens have none."""
-        return self._grown(self.alphabet.lengths().to_pylist())
+        return self._grown([length.as_py() for length in self.alphabet.lengths()])
 
     def widths(self) -> "pa.UInt32Array":
         """How many start symbols each token was merged from."""
@@ -89,7 +88,7 @@ class MergeState:
         return pa.array(tokens, pa.large_binary())
 
     def _pairs(self) -> Iterable[tuple[int, int]]:
-        return zip(self.merges["left"].to_pylist(), self.merges["right"].to_pylist(), strict=True)
+        return zip(self.merges["left"].to_numpy().tolist(), self.merges["right"].to_numpy().tolist(), strict=True)
 
     def _grown(self, sizes: list[int]) -> "pa.UInt32Array":
         for left, right in self._pairs():
@@ -119,8 +118,23 @@ class Threshold:
         return self.live_pairs == self.distinct_pairs
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RoundLimits:
+    """What a round's threshold must keep to.
+
+    Attributes:
+        budget: Bytes that the round's driver may hold.
+        lowest: The smallest threshold there can be: ``min_frequency``.
+        ceiling: The threshold must be under this: pairs over it are done or barred.
+    """
+
+    budget: int
+    lowest: int
+    ceiling: int
+
+
 def choose_threshold(
-    sample: _native.ThresholdSample, *, rows_a_sample: int, budget: int, lowest: int, ceiling: int, distinct_pairs: int
+    sample: _native.ThresholdSample, limits: RoundLimits, *, rows_a_sample: int, distinct_pairs: int
 ) -> Threshold:
     """Choose the smallest threshold whose segment table fits the budget. The one place where that is decided.
 
@@ -129,20 +143,18 @@ def choose_threshold(
 
     Args:
         sample: Every `rows_a_sample`-th row of the encoded table, and the counts of all pairs that can be merged.
+        limits: What to keep to.
         rows_a_sample: See `sample`.
-        budget: Bytes that the round's driver may hold.
-        lowest: The smallest threshold there can be: ``min_frequency``.
-        ceiling: The threshold must be under this: pairs over it are done or barred.
         distinct_pairs: Pairs of the table, those that cannot be merged too.
     """
-    best = min(sample.best, ceiling - 1)
-    low, high = lowest, max(best, lowest)
-    if _table_bytes(sample, low, rows_a_sample) > budget:
+    low = limits.lowest
+    high = max(min(sample.best, limits.ceiling - 1), low)
+    if _table_bytes(sample, low, rows_a_sample) > limits.budget:
         # Invariant: `low` does not fit; `high` does, or is the highest there is, where few pairs are live.
         while high > low + max(low // 16, 1):
             middle = math.isqrt(low * high)
             middle = min(max(middle, low + 1), high - 1)
-            if _table_bytes(sample, middle, rows_a_sample) > budget:
+            if _table_bytes(sample, middle, rows_a_sample) > limits.budget:
                 low = middle
             else:
                 high = middle
@@ -174,18 +186,21 @@ def round_bytes(*, segments: float, symbols: float, live_pairs: float) -> float:
     return segments * _BYTES_A_SEGMENT + symbols * _BYTES_A_SYMBOL + live_pairs * _BYTES_A_PAIR
 
 
-def mergeable(pairs: pa.RecordBatch, options: TrainOptions, lengths: "pa.UInt32Array") -> pa.RecordBatch:
-    """Those of the counted pairs that may still be merged: frequent enough, and not too long."""
-    keep = pc.greater_equal(pairs["count"], options.min_frequency)
-    if options.max_token_length is not None:
-        length = pc.add(lengths.take(pairs["left"]), lengths.take(pairs["right"]))
-        keep = pc.and_(keep, pc.less_equal(length, options.max_token_length))
-    return pairs.filter(keep)
+def mergeable(pairs: pa.RecordBatch, options: TrainOptions, lengths: "pa.UInt32Array | None") -> pa.RecordBatch:
+    """Those of the counted pairs that may still be merged: frequent enough, and not too long.
+
+    `lengths` of all tokens are needed where the options have a ``max_token_length``.
+    """
+    keep = pairs["count"].to_numpy() >= options.min_frequency
+    if options.max_token_length is not None and lengths is not None:
+        length = lengths.to_numpy()
+        keep &= length[pairs["left"].to_numpy()] + length[pairs["right"].to_numpy()] <= options.max_token_length
+    return pairs.filter(pa.array(keep))
 
 
 def live_pairs(pairs: Iterable[pa.RecordBatch], threshold: int) -> list[pa.RecordBatch]:
     """Those of the mergeable pairs that count at least `threshold`."""
-    return [batch.filter(pc.greater_equal(batch["count"], threshold)) for batch in pairs]
+    return [batch.filter(pa.array(batch["count"].to_numpy() >= threshold)) for batch in pairs]
 
 
 def make_merges(
