@@ -1,11 +1,12 @@
 import itertools
 import pickle
+import unicodedata
 
 import pyarrow as pa
 import pytest
 import tiktoken
 import tokenizers
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.oracles import pretokenizers as oracle
@@ -27,6 +28,15 @@ BYTE_OF_MAPPED |= {
     chr(0x100 + place): byte
     for place, byte in enumerate(byte for byte in range(256) if chr(byte) not in BYTE_OF_MAPPED)
 }
+
+
+def was_never_reclassed(character: str) -> bool:
+    """Tell whether the character is punctuation, or is none, in old versions of Unicode as in newer ones.
+
+    The table of Hugging Face's BertPreTokenizer is of Unicode 8: 142 characters are not what they are in 16.
+    """
+    was, now = unicodedata.ucd_3_2_0.category(character), unicodedata.category(character)
+    return (was[0] == "P") == (now[0] == "P")
 
 
 def split(text: str, options: PretokenizeOptions) -> list[str]:
@@ -90,10 +100,21 @@ def test_tiktoken_cuts_the_same(spec: str, text: str) -> None:
     assert tokens == pretokens
 
 
+@pytest.mark.parametrize("spec", ["gpt2", "whitespace"])
+def test_hugging_face_classes_every_character_the_same(spec: str) -> None:
+    text = " ".join(f"A{chr(code)}a" for code in range(0x11_0000) if not 0xD800 <= code < 0xE000)
+    pretokens = [pretoken for pretoken, _ in HUGGING_FACE[spec].pre_tokenize_str(text)]
+    if spec == "gpt2":
+        pretokens = [bytes(BYTE_OF_MAPPED[mapped] for mapped in pretoken).decode() for pretoken in pretokens]
+    assert split_by(spec, text) == pretokens
+
+
 @pytest.mark.parametrize("spec", HUGGING_FACE)
 @given(text=texts)
 @settings(max_examples=300)
 def test_hugging_face_cuts_the_same(spec: str, text: str) -> None:
+    if spec == "bert":
+        assume(all(was_never_reclassed(character) for character in text))
     pretokens = [pretoken for pretoken, _ in HUGGING_FACE[spec].pre_tokenize_str(text)]
     if spec == "gpt2":
         pretokens = [bytes(BYTE_OF_MAPPED[mapped] for mapped in pretoken).decode() for pretoken in pretokens]
