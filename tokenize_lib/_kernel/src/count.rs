@@ -112,12 +112,7 @@ impl PretokenCounts {
     /// Counts the pretokens of a document, and says how many there were.
     ///
     /// `place` is that of the document's first byte. After an error the counts are of no use.
-    pub fn add(
-        &mut self,
-        pretokenizer: &Pretokenizer,
-        document: &str,
-        place: Place,
-    ) -> Result<u64> {
+    pub fn add(&mut self, pretokenizer: &Pretokenizer, document: &str, place: Place) -> Result<u64> {
         self.in_order = place > self.latest;
         self.batch.in_order &= self.in_order;
         self.latest = self.latest.max(place);
@@ -210,11 +205,7 @@ impl PretokenCounts {
         let slot = &mut self.slots[at];
         let is_new = slot.key == 0;
         if is_new {
-            *slot = Slot {
-                key,
-                count: 0,
-                long_at,
-            };
+            *slot = Slot { key, count: 0, long_at };
         }
         slot.count += 1;
         if self.keeps_places && (is_new || place < self.places[at]) {
@@ -235,9 +226,8 @@ impl PretokenCounts {
         let new_places = vec![0; if self.keeps_places { length } else { 0 }];
         let places = std::mem::replace(&mut self.places, new_places);
         let taken = || slots.iter().enumerate().filter(|(_, slot)| slot.key != 0);
-        let frequent_first = taken()
-            .filter(|(_, slot)| slot.count >= FREQUENT)
-            .chain(taken().filter(|(_, slot)| slot.count < FREQUENT));
+        let frequent_first =
+            taken().filter(|(_, slot)| slot.count >= FREQUENT).chain(taken().filter(|(_, slot)| slot.count < FREQUENT));
         for (from, slot) in frequent_first {
             let mut at = hash_of(slot) as usize & (length - 1);
             while self.slots[at].key != 0 {
@@ -258,11 +248,7 @@ impl PretokenCounts {
     /// All distinct pretokens, in no order.
     pub fn counted(&self) -> impl Iterator<Item = Counted<'_>> {
         let places = self.places.iter().copied().chain(std::iter::repeat(0));
-        let slots = self
-            .slots
-            .iter()
-            .zip(places)
-            .filter(|(slot, _)| slot.key != 0);
+        let slots = self.slots.iter().zip(places).filter(|(slot, _)| slot.key != 0);
         slots.map(|(slot, place)| Counted {
             bytes: slot.key.to_le_bytes(),
             long: (slot.key & LONG == LONG).then(|| self.long_pretoken(slot)),
@@ -342,11 +328,7 @@ fn fold(left: u64, right: u64) -> u64 {
 }
 
 // Digits of pi: nothing up the sleeve.
-const PI: [u64; 3] = [
-    0x243F_6A88_85A3_08D3,
-    0x1319_8A2E_0370_7344,
-    0xA409_3822_299F_31D0,
-];
+const PI: [u64; 3] = [0x243F_6A88_85A3_08D3, 0x1319_8A2E_0370_7344, 0xA409_3822_299F_31D0];
 
 #[inline(always)]
 fn hash_of_short(key: u128) -> u64 {
@@ -366,9 +348,5 @@ fn hash_of_long(pretoken: &[u8]) -> u64 {
 }
 
 fn hash_of(slot: &Slot) -> u64 {
-    if slot.key & LONG == LONG {
-        slot.key as u64
-    } else {
-        hash_of_short(slot.key)
-    }
+    if slot.key & LONG == LONG { slot.key as u64 } else { hash_of_short(slot.key) }
 }

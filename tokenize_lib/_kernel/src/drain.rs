@@ -15,16 +15,10 @@ pub const PLACE_BYTES: i32 = 16;
 
 /// `pretoken: large_binary, count: int64[, first_seen: fixed_size_binary(16)]`
 pub fn schema(with_first_seen: bool) -> SchemaRef {
-    let mut fields = vec![
-        Field::new("pretoken", DataType::LargeBinary, false),
-        Field::new("count", DataType::Int64, false),
-    ];
+    let mut fields =
+        vec![Field::new("pretoken", DataType::LargeBinary, false), Field::new("count", DataType::Int64, false)];
     if with_first_seen {
-        fields.push(Field::new(
-            "first_seen",
-            DataType::FixedSizeBinary(PLACE_BYTES),
-            false,
-        ));
+        fields.push(Field::new("first_seen", DataType::FixedSizeBinary(PLACE_BYTES), false));
     }
     Arc::new(Schema::new(fields))
 }
@@ -42,9 +36,7 @@ pub fn sorted_partitions(
     with_first_seen: bool,
 ) -> Result<Vec<RecordBatch>> {
     if partitions == 0 {
-        return Err(KernelError::Value(
-            "0 partitions: there must be at least one".to_owned(),
-        ));
+        return Err(KernelError::Value("0 partitions: there must be at least one".to_owned()));
     }
     let mut rows: Vec<Vec<Row<'_>>> = Vec::new();
     rows.resize_with(partitions, Vec::new);
@@ -67,16 +59,11 @@ struct Row<'t> {
 
 impl<'t> Row<'t> {
     fn new(counted: Counted<'t>) -> Self {
-        Self {
-            prefix: prefix(counted.pretoken()),
-            counted,
-        }
+        Self { prefix: prefix(counted.pretoken()), counted }
     }
 
     fn compare(left: &Self, right: &Self) -> std::cmp::Ordering {
-        left.prefix
-            .cmp(&right.prefix)
-            .then_with(|| left.counted.pretoken().cmp(right.counted.pretoken()))
+        left.prefix.cmp(&right.prefix).then_with(|| left.counted.pretoken().cmp(right.counted.pretoken()))
     }
 }
 
@@ -99,11 +86,7 @@ fn batch(rows: &[Row<'_>], with_first_seen: bool) -> Result<RecordBatch> {
     let mut table = TableBuilder::new(with_first_seen, rows.len(), bytes);
     for Row { counted, .. } in rows {
         let place = counted.place.to_be_bytes();
-        table.push(
-            counted.pretoken(),
-            counted.count,
-            with_first_seen.then_some(&place),
-        )?;
+        table.push(counted.pretoken(), counted.count, with_first_seen.then_some(&place))?;
     }
     table.finish()
 }
@@ -120,17 +103,11 @@ impl TableBuilder {
         Self {
             pretokens: LargeBinaryBuilder::with_capacity(rows, bytes),
             counts: Int64Builder::with_capacity(rows),
-            first_seen: with_first_seen
-                .then(|| FixedSizeBinaryBuilder::with_capacity(rows, PLACE_BYTES)),
+            first_seen: with_first_seen.then(|| FixedSizeBinaryBuilder::with_capacity(rows, PLACE_BYTES)),
         }
     }
 
-    pub fn push(
-        &mut self,
-        pretoken: &[u8],
-        count: i64,
-        first_seen: Option<&[u8; 16]>,
-    ) -> Result<()> {
+    pub fn push(&mut self, pretoken: &[u8], count: i64, first_seen: Option<&[u8; 16]>) -> Result<()> {
         self.pretokens.append_value(pretoken);
         self.counts.append_value(count);
         if let (Some(column), Some(place)) = (&mut self.first_seen, first_seen) {
@@ -141,14 +118,8 @@ impl TableBuilder {
 
     pub fn finish(mut self) -> Result<RecordBatch> {
         let schema = schema(self.first_seen.is_some());
-        let mut columns: Vec<ArrayRef> = vec![
-            Arc::new(self.pretokens.finish()),
-            Arc::new(self.counts.finish()),
-        ];
-        columns.extend(
-            self.first_seen
-                .map(|mut places| Arc::new(places.finish()) as ArrayRef),
-        );
+        let mut columns: Vec<ArrayRef> = vec![Arc::new(self.pretokens.finish()), Arc::new(self.counts.finish())];
+        columns.extend(self.first_seen.map(|mut places| Arc::new(places.finish()) as ArrayRef));
         RecordBatch::try_new(schema, columns).map_err(arrow_error)
     }
 }
@@ -164,10 +135,7 @@ mod tests {
     #[test]
     fn partitions_follow_the_published_hash() {
         // Values of the reference implementation (xxhsum -H3).
-        for (pretoken, hash) in [
-            ("a", 0xE6C6_32B6_1E96_4E1F_u64),
-            ("abc", 0x78AF_5F94_892F_3950),
-        ] {
+        for (pretoken, hash) in [("a", 0xE6C6_32B6_1E96_4E1F_u64), ("abc", 0x78AF_5F94_892F_3950)] {
             assert_eq!(xxh3_64(pretoken.as_bytes()), hash);
             assert_eq!(partition_of(pretoken.as_bytes(), 16), (hash % 16) as usize);
         }

@@ -12,10 +12,7 @@ pub enum KernelError {
     Value(String),
     /// An Arrow array of another type than the function takes. Becomes `TypeError`.
     #[error("expected {expected}, got {found}")]
-    Type {
-        expected: &'static str,
-        found: String,
-    },
+    Type { expected: &'static str, found: String },
 }
 
 pub type Result<T> = std::result::Result<T, KernelError>;

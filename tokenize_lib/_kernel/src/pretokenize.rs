@@ -31,9 +31,8 @@ enum Rule {
 impl Rule {
     fn named(spec: &str) -> Result<Self> {
         if let Some(pattern) = spec.strip_prefix("regex:") {
-            let regex = Regex::new(pattern).map_err(|error| {
-                KernelError::Value(format!("the pattern {pattern:?} cannot be run: {error}"))
-            })?;
+            let regex = Regex::new(pattern)
+                .map_err(|error| KernelError::Value(format!("the pattern {pattern:?} cannot be run: {error}")))?;
             return Ok(Self::Regex(Box::new(regex)));
         }
         Ok(match spec {
@@ -59,12 +58,7 @@ pub struct Pretokenizer {
 
 impl Pretokenizer {
     /// `spec` is a name of `Rule`, in lower case with hyphens, or `regex:` and a pattern.
-    pub fn new(
-        spec: &str,
-        special_tokens: &[String],
-        normalize: &str,
-        lowercase: bool,
-    ) -> Result<Self> {
+    pub fn new(spec: &str, special_tokens: &[String], normalize: &str, lowercase: bool) -> Result<Self> {
         if special_tokens.iter().any(String::is_empty) {
             return Err(KernelError::Value("a special token is empty".to_owned()));
         }
@@ -77,11 +71,7 @@ impl Pretokenizer {
                     .map_err(|error| KernelError::Value(format!("special tokens: {error}")))?,
             ),
         };
-        Ok(Self {
-            rule: Rule::named(spec)?,
-            normalizer: Normalizer::new(normalize, lowercase)?,
-            special_tokens,
-        })
+        Ok(Self { rule: Rule::named(spec)?, normalizer: Normalizer::new(normalize, lowercase)?, special_tokens })
     }
 
     /// True if pretokens are slices of the text that is given, none of them rewritten.
@@ -99,11 +89,7 @@ impl Pretokenizer {
     ) -> Result<()> {
         let mut offset = 0;
         let mut start = 0;
-        for special in self
-            .special_tokens
-            .iter()
-            .flat_map(|tokens| tokens.find_iter(document))
-        {
+        for special in self.special_tokens.iter().flat_map(|tokens| tokens.find_iter(document)) {
             let section = self.prepare(&document[start..special.start()]);
             let length = section.len();
             visit(section, offset)?;
@@ -123,11 +109,7 @@ impl Pretokenizer {
 
     /// Calls `visit` with the byte range of each pretoken of a section, from left to right.
     #[inline(always)]
-    pub fn for_each_pretoken(
-        &self,
-        section: &str,
-        mut visit: impl FnMut(Range<usize>),
-    ) -> Result<()> {
+    pub fn for_each_pretoken(&self, section: &str, mut visit: impl FnMut(Range<usize>)) -> Result<()> {
         match &self.rule {
             Rule::Gpt2 => windows::cut(section, 0, window_rules::gpt2, gpt2, visit),
             Rule::Cl100k => windows::cut(section, NUMBER, window_rules::cl100k, cl100k, visit),
@@ -149,11 +131,7 @@ impl Pretokenizer {
 
 /// Cuts a text where `end_of` says, from its start on.
 #[inline(always)]
-fn cut(
-    section: &str,
-    end_of: impl Fn(Text<'_>, usize) -> usize,
-    mut visit: impl FnMut(Range<usize>),
-) {
+fn cut(section: &str, end_of: impl Fn(Text<'_>, usize) -> usize, mut visit: impl FnMut(Range<usize>)) {
     let text = Text::new(section);
     let mut start = 0;
     while start < section.len() {
@@ -167,11 +145,7 @@ fn cut(
 fn space_prefixed(text: Text<'_>, start: usize) -> usize {
     let word = start + usize::from(text.bytes()[start] == b' ');
     let word_end = text.run(word, |_, class| class & SPACE == 0);
-    if word_end > word {
-        word_end
-    } else {
-        text.run_of(start, SPACE)
-    }
+    if word_end > word { word_end } else { text.run_of(start, SPACE) }
 }
 
 /// How a character stands to its neighbours where a rule cuts between kinds of characters.
@@ -243,13 +217,7 @@ fn with_metaspaces(text: &str) -> String {
     if !text.is_empty() && !text.starts_with([' ', METASPACE]) {
         marked.push(METASPACE);
     }
-    marked.extend(text.chars().map(|character| {
-        if character == ' ' {
-            METASPACE
-        } else {
-            character
-        }
-    }));
+    marked.extend(text.chars().map(|character| if character == ' ' { METASPACE } else { character }));
     marked
 }
 

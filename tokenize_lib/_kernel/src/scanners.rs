@@ -13,10 +13,7 @@ pub struct Text<'t> {
 
 impl<'t> Text<'t> {
     pub fn new(text: &'t str) -> Self {
-        Self {
-            text,
-            classes: Classes::get(),
-        }
+        Self { text, classes: Classes::get() }
     }
 
     pub fn bytes(self) -> &'t [u8] {
@@ -27,11 +24,7 @@ impl<'t> Text<'t> {
     #[inline(always)]
     fn read(self, at: usize) -> Option<(char, Class, usize)> {
         let character = self.text[at..].chars().next()?;
-        Some((
-            character,
-            self.classes.of(character),
-            at + character.len_utf8(),
-        ))
+        Some((character, self.classes.of(character), at + character.len_utf8()))
     }
 
     /// The end of the run, from `at`, of characters for which `belongs` holds.
@@ -58,11 +51,7 @@ impl<'t> Text<'t> {
     /// Case-insensitive by Unicode's simple folding: U+017F (long s) folds to `s`.
     fn contraction_of_any_case(self, at: usize) -> usize {
         match self.bytes()[at..] {
-            [
-                b'\'',
-                b's' | b'S' | b't' | b'T' | b'm' | b'M' | b'd' | b'D',
-                ..,
-            ] => at + 2,
+            [b'\'', b's' | b'S' | b't' | b'T' | b'm' | b'M' | b'd' | b'D', ..] => at + 2,
             [b'\'', b'l' | b'L', b'l' | b'L', ..] => at + 3,
             [b'\'', b'v' | b'V' | b'r' | b'R', b'e' | b'E', ..] => at + 3,
             [b'\'', 0xC5, 0xBF, ..] => at + 3,
@@ -76,24 +65,14 @@ impl<'t> Text<'t> {
         if end == self.text.len() {
             return end;
         }
-        let before_the_last = self.text[..end]
-            .char_indices()
-            .next_back()
-            .map_or(start, |(at, _)| at);
-        if before_the_last > start {
-            before_the_last
-        } else {
-            end
-        }
+        let before_the_last = self.text[..end].char_indices().next_back().map_or(start, |(at, _)| at);
+        if before_the_last > start { before_the_last } else { end }
     }
 
     /// The end of `\s*[\r\n]` in the white space `start..end`, if a line ends in it.
     fn last_newline(self, start: usize, end: usize) -> Option<usize> {
         let newline = |byte: &u8| matches!(byte, b'\r' | b'\n');
-        self.bytes()[start..end]
-            .iter()
-            .rposition(newline)
-            .map(|at| start + at + 1)
+        self.bytes()[start..end].iter().rposition(newline).map(|at| start + at + 1)
     }
 }
 
@@ -182,14 +161,11 @@ pub fn o200k(text: Text<'_>, start: usize) -> usize {
     let others = start + usize::from(first == ' ');
     let others_end = text.run_of_others(others);
     if others_end > others {
-        return text.run(others_end, |character, _| {
-            matches!(character, '\r' | '\n' | '/')
-        });
+        return text.run(others_end, |character, _| matches!(character, '\r' | '\n' | '/'));
     }
     // \s*[\r\n]+|\s+(?!\S)|\s+
     let spaces_end = text.run_of(next, SPACE);
-    text.last_newline(start, spaces_end)
-        .unwrap_or_else(|| text.spaces_without_the_last(start, spaces_end))
+    text.last_newline(start, spaces_end).unwrap_or_else(|| text.spaces_without_the_last(start, spaces_end))
 }
 
 /// The end of o200k's word at `start`, without its contraction.
@@ -197,13 +173,7 @@ pub fn o200k(text: Text<'_>, start: usize) -> usize {
 /// With U for `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]` and W for `[\p{Ll}\p{Lm}\p{Lo}\p{M}]` the engine
 /// tries, in this order: a prefix and `U*W+`; `U*W+`; a prefix and `U+W*`; `U+W*`. A mark may be the
 /// prefix or a part of the word, so the second can match where the first could not.
-fn cased_word(
-    text: Text<'_>,
-    start: usize,
-    first: char,
-    class: Class,
-    next: usize,
-) -> Option<usize> {
+fn cased_word(text: Text<'_>, start: usize, first: char, class: Class, next: usize) -> Option<usize> {
     if class & LETTER != 0 {
         let word = Word::read(text, start);
         return word.ends_in_lowers.or(word.uppers_end);
@@ -238,11 +208,7 @@ impl Word {
         }
         let lowers_end = text.run_of(end, LOWERS);
         Self {
-            ends_in_lowers: if lowers_end > end {
-                Some(lowers_end)
-            } else {
-                after_caseless
-            },
+            ends_in_lowers: if lowers_end > end { Some(lowers_end) } else { after_caseless },
             uppers_end: (end > start).then_some(end),
         }
     }

@@ -26,9 +26,7 @@ impl Head {
             .fields()
             .iter()
             .zip(expected.fields())
-            .all(|(found, wanted)| {
-                found.name() == wanted.name() && found.data_type() == wanted.data_type()
-            });
+            .all(|(found, wanted)| found.name() == wanted.name() && found.data_type() == wanted.data_type());
         if batch.num_columns() < 2 || batch.num_columns() > 3 || !same_fields {
             return Err(KernelError::Type {
                 expected: "a pretoken table: pretoken large_binary, count int64 and perhaps first_seen fixed_size_binary(16)",
@@ -63,20 +61,13 @@ impl<'h> Cursor<'h> {
     fn at(heads: &'h [Head], run: usize, row: usize) -> Option<Self> {
         let pretokens = &heads[run].pretokens;
         let pretoken = (row < pretokens.len()).then(|| pretokens.value(row))?;
-        Some(Self {
-            prefix: prefix(pretoken),
-            pretoken,
-            run,
-            row,
-        })
+        Some(Self { prefix: prefix(pretoken), pretoken, run, row })
     }
 }
 
 impl Ord for Cursor<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.prefix
-            .cmp(&other.prefix)
-            .then_with(|| self.pretoken.cmp(other.pretoken))
+        self.prefix.cmp(&other.prefix).then_with(|| self.pretoken.cmp(other.pretoken))
     }
 }
 
@@ -109,29 +100,15 @@ pub fn merge_sorted(batches: &[RecordBatch], last: &[bool]) -> Result<(RecordBat
     }
     let heads = batches.iter().map(Head::new).collect::<Result<Vec<_>>>()?;
     let with_first_seen = heads.iter().any(|head| head.first_seen.is_some());
-    if heads
-        .iter()
-        .any(|head| head.first_seen.is_some() != with_first_seen)
-    {
-        return Err(KernelError::Value(
-            "some runs have first_seen, some have not".to_owned(),
-        ));
+    if heads.iter().any(|head| head.first_seen.is_some() != with_first_seen) {
+        return Err(KernelError::Value("some runs have first_seen, some have not".to_owned()));
     }
     let mut consumed = vec![0; heads.len()];
-    let rows = heads
-        .iter()
-        .map(|head| head.pretokens.len())
-        .max()
-        .unwrap_or(0);
+    let rows = heads.iter().map(|head| head.pretokens.len()).max().unwrap_or(0);
     let mut merged = TableBuilder::new(with_first_seen, rows, 0);
-    let mut starved = heads
-        .iter()
-        .zip(last)
-        .any(|(head, last)| head.pretokens.is_empty() && !last);
-    let mut cursors: BinaryHeap<_> = (0..heads.len())
-        .filter_map(|run| Cursor::at(&heads, run, 0))
-        .map(Reverse)
-        .collect();
+    let mut starved = heads.iter().zip(last).any(|(head, last)| head.pretokens.is_empty() && !last);
+    let mut cursors: BinaryHeap<_> =
+        (0..heads.len()).filter_map(|run| Cursor::at(&heads, run, 0)).map(Reverse).collect();
     while !starved && let Some(Reverse(least)) = cursors.peek() {
         let pretoken = least.pretoken;
         let mut count = 0_i64;
@@ -141,9 +118,7 @@ pub fn merge_sorted(batches: &[RecordBatch], last: &[bool]) -> Result<(RecordBat
         {
             let Cursor { run, row, .. } = top.0;
             let head = &heads[run];
-            count = count
-                .checked_add(head.counts.value(row))
-                .ok_or(KernelError::Overflow("a pretoken"))?;
+            count = count.checked_add(head.counts.value(row)).ok_or(KernelError::Overflow("a pretoken"))?;
             first_seen = match (first_seen, head.first_seen(row)) {
                 (Some(known), Some(place)) => Some(known.min(place)),
                 (known, place) => known.or(place),

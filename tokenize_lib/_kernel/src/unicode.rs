@@ -89,10 +89,9 @@ impl Classes {
 /// The ranges of characters that a pattern of one character class stands for.
 fn ranges(pattern: &str) -> Vec<(char, char)> {
     match regex_syntax::parse(pattern).map(|hir| hir.into_kind()) {
-        Ok(HirKind::Class(HirClass::Unicode(class))) => class
-            .iter()
-            .map(|range| (range.start(), range.end()))
-            .collect(),
+        Ok(HirKind::Class(HirClass::Unicode(class))) => {
+            class.iter().map(|range| (range.start(), range.end())).collect()
+        }
         other => unreachable!("{pattern} is a class of the Unicode tables: {other:?}"),
     }
 }

@@ -43,17 +43,10 @@ fn runs_up_to(set: u64, ends: u64) -> u64 {
 /// `'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s`
 #[inline(always)]
 pub fn gpt2(window: &Window<'_>) -> u64 {
-    let &Window {
-        letters,
-        numbers,
-        others,
-        spaces,
-        ..
-    } = window;
+    let &Window { letters, numbers, others, spaces, .. } = window;
     let blanks = window.equal(b' ');
     let runs = first(letters) | first(numbers) | first(others);
-    let mut starts =
-        runs & !after(blanks) | first(spaces) | spaces & before(letters | numbers | others);
+    let mut starts = runs & !after(blanks) | first(spaces) | spaces & before(letters | numbers | others);
     let mut sure = window.length.saturating_sub(1);
     let mut apostrophes = window.equal(b'\'') & starts & below(sure);
     while apostrophes != 0 {
@@ -113,8 +106,7 @@ pub fn o200k(window: &Window<'_>) -> u64 {
     }
     let tails = rest_of_runs(newlines | slashes, newlines & after(window.others));
     let lowers = window.letters & !window.uppers;
-    let mut starts =
-        starts_but_of_contractions(window, newlines, tails) | window.uppers & after(lowers);
+    let mut starts = starts_but_of_contractions(window, newlines, tails) | window.uppers & after(lowers);
     let mut apostrophes = window.equal(b'\'') & after(window.letters) & below(sure);
     let mut contraction_end = 0;
     while apostrophes != 0 {
@@ -139,14 +131,7 @@ pub fn o200k(window: &Window<'_>) -> u64 {
 /// `tails` (the line ends after them), and white space that ends with a line.
 #[inline(always)]
 fn starts_but_of_contractions(window: &Window<'_>, newlines: u64, tails: u64) -> u64 {
-    let &Window {
-        letters,
-        numbers,
-        others,
-        spaces,
-        continuations,
-        ..
-    } = window;
+    let &Window { letters, numbers, others, spaces, continuations, .. } = window;
     let blanks = window.equal(b' ');
     let others = others & !tails;
     let plain_spaces = spaces & !newlines;
@@ -191,9 +176,7 @@ fn sure_length(window: &Window<'_>) -> u32 {
 fn contraction_of_any_case(bytes: &[u8]) -> Option<u32> {
     match bytes {
         [_, b's' | b'S' | b't' | b'T' | b'm' | b'M' | b'd' | b'D', ..] => Some(2),
-        [_, b'l' | b'L', b'l' | b'L', ..] | [_, b'v' | b'V' | b'r' | b'R', b'e' | b'E', ..] => {
-            Some(3)
-        }
+        [_, b'l' | b'L', b'l' | b'L', ..] | [_, b'v' | b'V' | b'r' | b'R', b'e' | b'E', ..] => Some(3),
         [_, 0xC5, 0xBF, ..] => Some(3),
         _ => None,
     }
@@ -203,6 +186,8 @@ fn contraction_of_any_case(bytes: &[u8]) -> Option<u32> {
 mod tests {
     use crate::pretokenize::Pretokenizer;
     use crate::scanners::{Text, cl100k, gpt2, o200k};
+
+    type Scanner = fn(Text<'_>, usize) -> usize;
 
     const PIECES: [&str; 60] = [
         "a",
@@ -280,15 +265,13 @@ mod tests {
 
     #[test]
     fn windows_cut_as_the_scanners_do() {
-        let scanners: [(&str, fn(Text<'_>, usize) -> usize); 3] =
-            [("gpt2", gpt2), ("cl100k", cl100k), ("o200k", o200k)];
+        let scanners = [("gpt2", gpt2 as Scanner), ("cl100k", cl100k), ("o200k", o200k)];
         let mut number = numbers();
         for _ in 0..20_000 {
             // A text of some of the pieces: few of them repeat much, many mix.
             let (first, kinds) = (number(), 2 + number() % PIECES.len());
-            let text: String = (0..number() % 120)
-                .map(|_| PIECES[(first % PIECES.len() + number() % kinds) % PIECES.len()])
-                .collect();
+            let text: String =
+                (0..number() % 120).map(|_| PIECES[(first % PIECES.len() + number() % kinds) % PIECES.len()]).collect();
             for (name, scanner) in scanners {
                 let mut one_by_one = Vec::new();
                 let mut at = 0;
@@ -298,9 +281,7 @@ mod tests {
                 }
                 let mut by_windows = Vec::new();
                 let pretokenizer = Pretokenizer::new(name, &[], "none", false).unwrap();
-                pretokenizer
-                    .for_each_pretoken(&text, |range| by_windows.push(range.end))
-                    .unwrap();
+                pretokenizer.for_each_pretoken(&text, |range| by_windows.push(range.end)).unwrap();
                 assert_eq!(by_windows, one_by_one, "{name} on {text:?}");
             }
         }

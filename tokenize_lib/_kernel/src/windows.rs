@@ -80,12 +80,7 @@ impl<'t> Window<'t> {
     fn end_at(&mut self, length: u32) {
         let kept = below(length);
         self.length = length;
-        for set in [
-            &mut self.letters,
-            &mut self.uppers,
-            &mut self.numbers,
-            &mut self.spaces,
-        ] {
+        for set in [&mut self.letters, &mut self.uppers, &mut self.numbers, &mut self.spaces] {
             *set &= kept;
         }
     }
@@ -171,8 +166,7 @@ fn equal(bytes: &[u8; WIDTH], byte: u8) -> u64 {
 #[inline(always)]
 fn within(bytes: &[u8; WIDTH], first: u8, last: u8) -> u64 {
     use std::arch::x86_64::{
-        __m128i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8, _mm_set1_epi8,
-        _mm_sub_epi8,
+        __m128i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8, _mm_set1_epi8, _mm_sub_epi8,
     };
     let mut set = 0;
     for (place, quarter) in bytes.as_chunks::<16>().0.iter().enumerate() {
@@ -198,8 +192,5 @@ fn within(bytes: &[u8; WIDTH], first: u8, last: u8) -> u64 {
 #[inline(always)]
 fn within(bytes: &[u8; WIDTH], first: u8, last: u8) -> u64 {
     let is_within = |byte: u8| u64::from(byte.wrapping_sub(first) <= last - first);
-    bytes
-        .iter()
-        .rev()
-        .fold(0, |set, byte| set << 1 | is_within(*byte))
+    bytes.iter().rev().fold(0, |set, byte| set << 1 | is_within(*byte))
 }

@@ -32,11 +32,7 @@ pub struct PretokenCounter {
 impl PretokenCounter {
     #[new]
     fn new(pretokenizer: &PyPretokenizer, first_seen: bool) -> Self {
-        Self {
-            pretokenizer: Arc::clone(&pretokenizer.inner),
-            first_seen,
-            counts: PretokenCounts::new(first_seen),
-        }
+        Self { pretokenizer: Arc::clone(&pretokenizer.inner), first_seen, counts: PretokenCounts::new(first_seen) }
     }
 
     /// Count the pretokens of texts.
@@ -54,13 +50,7 @@ impl PretokenCounter {
     ///     TypeError: An array is of another type.
     ///     ValueError: A null, invalid UTF-8, a pattern that gives up on a text, or no positions.
     #[pyo3(signature = (texts, source = 0, positions = None))]
-    fn add(
-        &mut self,
-        py: Python<'_>,
-        texts: PyArray,
-        source: u64,
-        positions: Option<PyArray>,
-    ) -> PyResult<u64> {
+    fn add(&mut self, py: Python<'_>, texts: PyArray, source: u64, positions: Option<PyArray>) -> PyResult<u64> {
         Ok(py.detach(|| {
             let texts = large_binary(&texts)?;
             let positions = positions.as_ref().map(int64).transpose()?;
@@ -91,36 +81,21 @@ impl PretokenCounter {
     ///
     /// Raises:
     ///     ValueError: ``partitions`` is 0.
-    fn drain<'py>(
-        &mut self,
-        py: Python<'py>,
-        partitions: usize,
-    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    fn drain<'py>(&mut self, py: Python<'py>, partitions: usize) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let batches = py.detach(|| sorted_partitions(&self.counts, partitions, self.first_seen))?;
         self.counts = PretokenCounts::new(self.first_seen);
-        batches
-            .into_iter()
-            .map(|batch| PyRecordBatch::new(batch).into_pyarrow(py))
-            .collect()
+        batches.into_iter().map(|batch| PyRecordBatch::new(batch).into_pyarrow(py)).collect()
     }
 }
 
 impl PretokenCounter {
-    fn add_texts(
-        &mut self,
-        texts: &LargeBinaryArray,
-        source: u64,
-        positions: Option<&Int64Array>,
-    ) -> Result<u64> {
+    fn add_texts(&mut self, texts: &LargeBinaryArray, source: u64, positions: Option<&Int64Array>) -> Result<u64> {
         let positions = match positions {
             _ if !self.first_seen => None,
-            Some(positions) if positions.len() == texts.len() && positions.null_count() == 0 => {
-                Some(positions)
-            }
+            Some(positions) if positions.len() == texts.len() && positions.null_count() == 0 => Some(positions),
             _ => {
                 return Err(KernelError::Value(
-                    "first occurrences are kept: each text needs its position in the source"
-                        .to_owned(),
+                    "first occurrences are kept: each text needs its position in the source".to_owned(),
                 ));
             }
         };
@@ -128,9 +103,7 @@ impl PretokenCounter {
         for row in 0..texts.len() {
             let position = positions.map_or(0, |positions| positions.value(row) as u64);
             let place = document_place(source, position)?;
-            pretokens += self
-                .counts
-                .add(&self.pretokenizer, document(texts, row)?, place)?;
+            pretokens += self.counts.add(&self.pretokenizer, document(texts, row)?, place)?;
         }
         self.counts.look_up_batch();
         Ok(pretokens)
@@ -138,13 +111,10 @@ impl PretokenCounter {
 }
 
 fn int64(positions: &PyArray) -> Result<&Int64Array> {
-    positions
-        .array()
-        .as_primitive_opt::<Int64Type>()
-        .ok_or_else(|| KernelError::Type {
-            expected: "positions of type int64",
-            found: positions.array().data_type().to_string(),
-        })
+    positions.array().as_primitive_opt::<Int64Type>().ok_or_else(|| KernelError::Type {
+        expected: "positions of type int64",
+        found: positions.array().data_type().to_string(),
+    })
 }
 
 /// Merge sorted runs of counts, batch by batch: equal pretokens become one row.

@@ -42,35 +42,14 @@ pub struct PyPretokenizer {
 impl PyPretokenizer {
     #[new]
     #[pyo3(signature = (spec, special_tokens = Vec::new(), normalize = "none".to_owned(), lowercase = false))]
-    fn new(
-        spec: String,
-        special_tokens: Vec<String>,
-        normalize: String,
-        lowercase: bool,
-    ) -> PyResult<Self> {
-        let inner = Arc::new(Pretokenizer::new(
-            &spec,
-            &special_tokens,
-            &normalize,
-            lowercase,
-        )?);
-        Ok(Self {
-            inner,
-            spec,
-            special_tokens,
-            normalize,
-            lowercase,
-        })
+    fn new(spec: String, special_tokens: Vec<String>, normalize: String, lowercase: bool) -> PyResult<Self> {
+        let inner = Arc::new(Pretokenizer::new(&spec, &special_tokens, &normalize, lowercase)?);
+        Ok(Self { inner, spec, special_tokens, normalize, lowercase })
     }
 
     /// What pickle needs to make it again.
     fn __getnewargs__(&self) -> (&str, Vec<String>, &str, bool) {
-        (
-            &self.spec,
-            self.special_tokens.clone(),
-            &self.normalize,
-            self.lowercase,
-        )
+        (&self.spec, self.special_tokens.clone(), &self.normalize, self.lowercase)
     }
 
     fn __repr__(&self) -> String {
@@ -110,25 +89,19 @@ fn split(pretokenizer: &Pretokenizer, texts: &LargeBinaryArray) -> Result<arrow_
 
 /// The array's texts: Python casts before it calls.
 pub fn large_binary(texts: &PyArray) -> Result<&LargeBinaryArray> {
-    texts
-        .array()
-        .as_binary_opt::<i64>()
-        .ok_or_else(|| KernelError::Type {
-            expected: "texts of type large_binary",
-            found: texts.array().data_type().to_string(),
-        })
+    texts.array().as_binary_opt::<i64>().ok_or_else(|| KernelError::Type {
+        expected: "texts of type large_binary",
+        found: texts.array().data_type().to_string(),
+    })
 }
 
 /// The text of a row.
 pub fn document(texts: &LargeBinaryArray, row: usize) -> Result<&str> {
     if texts.is_null(row) {
-        return Err(KernelError::Value(format!(
-            "text {row} of the array is null"
-        )));
+        return Err(KernelError::Value(format!("text {row} of the array is null")));
     }
-    std::str::from_utf8(texts.value(row)).map_err(|error| {
-        KernelError::Value(format!("text {row} of the array is not UTF-8: {error}"))
-    })
+    std::str::from_utf8(texts.value(row))
+        .map_err(|error| KernelError::Value(format!("text {row} of the array is not UTF-8: {error}")))
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
