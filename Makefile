@@ -48,12 +48,13 @@ $(venv)/created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo 'make: $(PYTHON) is older than Python 3.11: name a newer one with PYTHON=...' >&2; exit 1; }
 	$(PYTHON) -m venv $(venv)
-	$(pip) install --upgrade 'pip>=25.1'  # the first that knows dependency groups
+	$(pip) install --upgrade 'pip>=25.1' 'maturin>=1.9,<2'  # the first pip that knows dependency groups
 	@touch $@
 
-# Editable: Python code is used as it lies here; the kernel is built again when its sources change.
+# Editable: Python code is used as it lies here; the kernel is built again when its sources change. Not in isolation:
+# that has another path each time, for which all crates around Python would be compiled anew.
 $(venv)/installed: $(venv)/created pyproject.toml $(kernel)
-	$(pip) install --editable .
+	PATH="$(CURDIR)/$(venv)/bin:$$PATH" $(pip) install --no-build-isolation --editable .
 	@touch $@
 
 $(venv)/installed-%: $(venv)/installed
