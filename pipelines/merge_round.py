@@ -56,6 +56,7 @@ class RoundPlan:
         tokens: A table with the length and the width of every token by id; None where nothing asks for it.
         rows_a_sample: A row of so many goes into the sample that decides the threshold.
         ceiling: The threshold must be under this.
+        correction: What part of its estimate the table of the round before turned out to be.
         partitions: Into how many parts pairs and segments are dealt.
         shares: What worker and driver may hold.
     """
@@ -69,6 +70,7 @@ class RoundPlan:
     tokens: PartialTable | None
     rows_a_sample: int
     ceiling: int
+    correction: float
     partitions: int
     shares: MemoryShares
 
@@ -219,7 +221,10 @@ class _ChooseThreshold(beam.DoFn):  # type: ignore[misc]
         for pairs in read_partial_tables(plan.files, pair_tables(sums)):
             sample.add_pairs(pairs)
         limits = RoundLimits(
-            budget=plan.shares.driver_table, lowest=plan.alphabet.options.min_frequency, ceiling=plan.ceiling
+            budget=plan.shares.driver_table,
+            correction=plan.correction,
+            lowest=plan.alphabet.options.min_frequency,
+            ceiling=plan.ceiling,
         )
         distinct_pairs = sum(part.distinct for part in sums)
         yield choose_threshold(sample, limits, rows_a_sample=plan.rows_a_sample, distinct_pairs=distinct_pairs)

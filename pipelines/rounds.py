@@ -19,7 +19,8 @@ from tokenize_lib.merge_rounds import MergeState, live_pairs, make_merges, round
 from tokenize_lib.start_alphabet import StartAlphabet
 
 _MAX_COUNT = 2**63 - 1
-_SAMPLE_BYTES = 1 << 20
+_SAMPLE_BYTES = 1 << 21
+_LEAST_CORRECTION = 1 / 32
 _PARTITIONS = 16  # of the pairs and segments of a round; no file that stays tells it
 
 
@@ -58,6 +59,7 @@ class Rounds:
         self._state = MergeState.start(alphabet)
         self._pieces: tuple[Piece, ...] = tuple(pieces)
         self._merges_in_pieces = 0
+        self._correction = 1.0
         self._rows_a_sample = max(1, math.ceil(table_bytes / _SAMPLE_BYTES))
         self.rows: list[dict[str, Any]] = []
         """Rows of ``rounds.parquet``."""
@@ -67,6 +69,7 @@ class Rounds:
         while kept := self._files.read_json(_kept(len(self.rows) + 1)):
             self._state = self._state.and_then(_merges_of(kept["merges"]))
             self.rows.append(kept["row"])
+            self._correction = kept["correction"]
         while self._state.merges_left and not self._exhausted:
             self._round()
         return self._state
@@ -110,7 +113,13 @@ class Rounds:
             "seconds": time.monotonic() - started,
             "bytes_shuffled": result.bytes_shuffled,
         }
-        self._files.write_json(_kept(number), {"row": row, "merges": merges.to_pydict()})
+        actual = _driver_bytes(result)
+        if actual < result.threshold.estimated_bytes:
+            self._correction = max(self._correction * actual / result.threshold.estimated_bytes, _LEAST_CORRECTION)
+        else:
+            self._correction = 1.0
+        kept = {"row": row, "merges": merges.to_pydict(), "correction": self._correction}
+        self._files.write_json(_kept(number), kept)
         self._pieces, self._merges_in_pieces = result.pieces, self._state.merges.num_rows
         self._state = self._state.and_then(merges)
         self.rows.append(row)
@@ -134,6 +143,7 @@ class Rounds:
             first_merge_id=state.first_merge_id + self._merges_in_pieces,
             tokens=tokens,
             rows_a_sample=self._rows_a_sample,
+            correction=self._correction,
             ceiling=self.rows[-1]["threshold"] if self.rows else _MAX_COUNT,
             partitions=_PARTITIONS,
             shares=self._setting.shares,
@@ -146,9 +156,7 @@ class Rounds:
         """
         threshold = result.threshold
         segments: Iterable[pa.RecordBatch] = read_partial_tables(plan.files, result.segments)
-        size = round_bytes(
-            segments=result.segment_rows, symbols=result.segment_symbols, live_pairs=threshold.live_pairs
-        )
+        size = _driver_bytes(result)
         lowest = threshold.threshold
         highest = max(min(threshold.best_count, plan.ceiling - 1), lowest)
         while size > 2 * self._setting.shares.driver_table and lowest < highest:
@@ -173,6 +181,14 @@ class Rounds:
             for name in self._files.list()
             if name.startswith((".work/round-", ".work/partial-")) and not name.startswith(f"{folder}/")
         )
+
+
+def _driver_bytes(result: RoundResult) -> float:
+    return round_bytes(
+        segments=result.segment_rows,
+        symbols=result.segment_symbols,
+        live_pairs=result.threshold.live_pairs,
+    )
 
 
 def _kept(number: int) -> str:

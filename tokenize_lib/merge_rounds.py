@@ -105,12 +105,14 @@ class Threshold:
         best_count: The best pair's count; 0 where no pair is left.
         distinct_pairs: Pairs in the encoded pretoken table.
         live_pairs: Those of them that are live.
+        estimated_bytes: What the segment table was thought to take in the driver.
     """
 
     threshold: int
     best_count: int
     distinct_pairs: int
     live_pairs: int
+    estimated_bytes: float
 
     @property
     def every_pair_is_live(self) -> bool:
@@ -124,11 +126,13 @@ class RoundLimits:
 
     Attributes:
         budget: Bytes that the round's driver may hold.
+        correction: What part of its estimate the table of the round before turned out to be.
         lowest: The smallest threshold there can be: ``min_frequency``.
         ceiling: The threshold must be under this: pairs over it are done or barred.
     """
 
     budget: int
+    correction: float
     lowest: int
     ceiling: int
 
@@ -138,8 +142,7 @@ def choose_threshold(
 ) -> Threshold:
     """Choose the smallest threshold whose segment table fits the budget. The one place where that is decided.
 
-    A wrong choice costs time, never exactness, so sizes are estimated. Distinct segments grow as a power of the rows
-    they are cut from (Heaps' law); the sample and its half give the power.
+    A wrong choice costs time, never exactness, so sizes are estimated from a sample.
 
     Args:
         sample: Every `rows_a_sample`-th row of the encoded table, and the counts of all pairs that can be merged.
@@ -147,38 +150,56 @@ def choose_threshold(
         rows_a_sample: See `sample`.
         distinct_pairs: Pairs of the table, those that cannot be merged too.
     """
+
+    def estimate(threshold: int) -> float:
+        return _table_bytes(sample, threshold, rows_a_sample) * limits.correction
+
     low = limits.lowest
     high = max(min(sample.best, limits.ceiling - 1), low)
-    if _table_bytes(sample, low, rows_a_sample) > limits.budget:
+    estimated = estimate(low)
+    if estimated > limits.budget:
         # Invariant: `low` does not fit; `high` does, or is the highest there is, where few pairs are live.
         while high > low + max(low // 16, 1):
-            middle = math.isqrt(low * high)
-            middle = min(max(middle, low + 1), high - 1)
-            if _table_bytes(sample, middle, rows_a_sample) > limits.budget:
+            middle = min(max(math.isqrt(low * high), low + 1), high - 1)
+            if estimate(middle) > limits.budget:
                 low = middle
             else:
                 high = middle
         low = high
+        estimated = estimate(low)
     return Threshold(
-        threshold=low, best_count=sample.best, distinct_pairs=distinct_pairs, live_pairs=sample.live_pairs(low)
+        threshold=low,
+        best_count=sample.best,
+        distinct_pairs=distinct_pairs,
+        live_pairs=sample.live_pairs(low),
+        estimated_bytes=estimated,
     )
 
 
 def _table_bytes(sample: _native.ThresholdSample, threshold: int, rows_a_sample: int) -> float:
-    _, half_segments, half_symbols, segments, symbols = sample.sizes(threshold)
+    segments, symbols = sample.sizes(threshold)
     return round_bytes(
-        segments=_grown_to(half_segments, segments, rows_a_sample),
-        symbols=_grown_to(half_symbols, symbols, rows_a_sample),
+        segments=_extrapolated(segments, rows_a_sample),
+        symbols=_extrapolated(symbols, rows_a_sample),
         live_pairs=sample.live_pairs(threshold),
     )
 
 
-def _grown_to(half: int, whole: int, times: int) -> float:
-    """Extrapolate a count that grew from `half` to `whole` when the rows doubled, to `times` the rows."""
-    if whole == 0:
-        return 0
-    power = min(max(math.log2(whole / half), 0.0), 1.0) if half else 1.0
-    return float(whole * times**power)
+def _extrapolated(sizes: Sequence[int], times: int) -> float:
+    """Extrapolate what a quarter, a half and the whole of a sample gave to `times` the sample.
+
+    Distinct things grow as a power of what they are counted in (Heaps' law), and the power itself falls: each doubling
+    grows by a smaller one than the doubling before.
+    """
+    quarter, half, whole = sizes
+    if not quarter:
+        return float(whole * times)
+    before = math.log2(half / quarter)
+    power = math.log2(whole / half)
+    fall = min(power / before, 1.0) if before else 1.0
+    doublings = math.log2(times)
+    growth = power * doublings if fall == 1.0 else power * fall * (1 - fall**doublings) / (1 - fall)
+    return float(whole * 2.0**growth)
 
 
 def round_bytes(*, segments: float, symbols: float, live_pairs: float) -> float:
@@ -218,14 +239,21 @@ def make_merges(
         The round's merges, as `MERGES`.
     """
     options = state.options
-    marked = options.continuing_prefix is not None or options.end_of_word is not None
+    # Where two tokens could be written alike: marks may stand in the text too, and so may special tokens, where
+    # normalization makes them after they were cut out.
+    rewritten = options.pretokenize.normalize != "none" or options.pretokenize.lowercase
+    written_alike = (
+        options.continuing_prefix is not None
+        or options.end_of_word is not None
+        or (rewritten and bool(options.special_tokens))
+    )
     merges = segments.train(
         threshold=threshold,
         max_merges=state.merges_left,
         first_seen=options.tie_break == "first-seen",
         max_token_length=options.max_token_length,
         lengths=state.lengths(),
-        strings=state.strings() if marked else None,
+        strings=state.strings() if written_alike else None,
         continuing_prefix=(options.continuing_prefix or "").encode(),
         tick=tick,
     )

@@ -126,27 +126,14 @@ impl<'de> Visitor<'de> for Object<'_, '_> {
 }
 
 /// Fills a slot from a value, or from what `rest` of its path names inside the value.
-fn fill_slot(
-    slots: &mut [Slot],
-    slot: usize,
-    rest: Option<&str>,
-    raw: &str,
-) -> Result<(), serde_json::Error> {
+fn fill_slot(slots: &mut [Slot], slot: usize, rest: Option<&str>, raw: &str) -> Result<(), serde_json::Error> {
     let Some(rest) = rest else {
         return slots[slot].set_raw(raw, slot == 0);
     };
-    slots[slot].found = if raw == "null" {
-        Found::Null
-    } else {
-        Found::Missing
-    };
+    slots[slot].found = if raw == "null" { Found::Null } else { Found::Missing };
     match raw.starts_with('{') {
-        true => Object {
-            paths: &[(slot, rest)],
-            slots,
-            direct: false,
-        }
-        .deserialize(&mut serde_json::Deserializer::from_str(raw)),
+        true => Object { paths: &[(slot, rest)], slots, direct: false }
+            .deserialize(&mut serde_json::Deserializer::from_str(raw)),
         false => Ok(()),
     }
 }
@@ -188,10 +175,7 @@ impl Visitor<'_> for Key<'_> {
                 paths |= u64::from(rest.is_empty() || rest[0] == b'.') << index;
             }
         }
-        Ok(Matched {
-            paths,
-            key_bytes: key.len(),
-        })
+        Ok(Matched { paths, key_bytes: key.len() })
     }
 }
 
@@ -247,11 +231,7 @@ struct RecordReader<'f> {
 
 impl<'f> RecordReader<'f> {
     fn new(fields: &'f [String], rules: &RecordRules) -> Self {
-        let slot = |_| Slot {
-            found: Found::Missing,
-            value: Vec::new(),
-            replace: rules.replace,
-        };
+        let slot = |_| Slot { found: Found::Missing, value: Vec::new(), replace: rules.replace };
         Self {
             paths: fields.iter().map(String::as_str).enumerate().collect(),
             slots: fields.iter().map(slot).collect(),
@@ -268,32 +248,21 @@ impl<'f> RecordReader<'f> {
         if self.fill(line, true).is_err() && self.fill(line, false).is_err() {
             return Err(why_no_object(line));
         }
-        self.paths
-            .iter()
-            .try_for_each(|&(slot, path)| match (self.slots[slot].found, slot) {
-                (Found::Value, _) | (Found::Missing | Found::Null, 1..) => Ok(()),
-                (Found::Null, 0) if self.rules.null_as_empty => Ok(()),
-                (Found::Null, _) => Err(format!("field {path:?} is null")),
-                (Found::Missing, _) => Err(format!("no field {path:?}")),
-                (Found::LoneSurrogate, _) => Err(format!("field {path:?} has a lone surrogate")),
-                (Found::Wrong(kind), 0) => Err(format!("field {path:?} is {kind}, not a string")),
-                (Found::Wrong(kind), _) => Err(format!(
-                    "field {path:?} is {kind}, not a string, number or boolean"
-                )),
-            })
+        self.paths.iter().try_for_each(|&(slot, path)| match (self.slots[slot].found, slot) {
+            (Found::Value, _) | (Found::Missing | Found::Null, 1..) => Ok(()),
+            (Found::Null, 0) if self.rules.null_as_empty => Ok(()),
+            (Found::Null, _) => Err(format!("field {path:?} is null")),
+            (Found::Missing, _) => Err(format!("no field {path:?}")),
+            (Found::LoneSurrogate, _) => Err(format!("field {path:?} has a lone surrogate")),
+            (Found::Wrong(kind), 0) => Err(format!("field {path:?} is {kind}, not a string")),
+            (Found::Wrong(kind), _) => Err(format!("field {path:?} is {kind}, not a string, number or boolean")),
+        })
     }
 
     fn fill(&mut self, line: &str, direct: bool) -> Result<(), serde_json::Error> {
-        self.slots
-            .iter_mut()
-            .for_each(|slot| slot.found = Found::Missing);
+        self.slots.iter_mut().for_each(|slot| slot.found = Found::Missing);
         let mut parser = serde_json::Deserializer::from_str(line);
-        Object {
-            paths: &self.paths,
-            slots: &mut self.slots,
-            direct,
-        }
-        .deserialize(&mut parser)?;
+        Object { paths: &self.paths, slots: &mut self.slots, direct }.deserialize(&mut parser)?;
         parser.end()
     }
 
@@ -303,17 +272,13 @@ impl<'f> RecordReader<'f> {
 
     fn fields(&self) -> impl Iterator<Item = Option<&str>> {
         // A value is UTF-8: set_string saw to it.
-        self.slots[1..].iter().map(|slot| {
-            slot.bytes()
-                .and_then(|bytes| std::str::from_utf8(bytes).ok())
-        })
+        self.slots[1..].iter().map(|slot| slot.bytes().and_then(|bytes| std::str::from_utf8(bytes).ok()))
     }
 }
 
 /// Without an early end, so that it is compiled to vector instructions: nearly always there is none to find.
 fn has_control(line: &str) -> bool {
-    line.bytes()
-        .fold(false, |found, byte| found | (byte < b' '))
+    line.bytes().fold(false, |found, byte| found | (byte < b' '))
 }
 
 fn why_no_object(line: &str) -> String {

@@ -33,13 +33,7 @@ pub fn checked_text<'a>(bytes: &'a [u8], rules: &RecordRules) -> Result<Cow<'a, 
 
 /// Reads a block of whole lines. `position` is the block's offset in its file, `row` its first line's number.
 /// Gives the number of lines.
-pub fn parse_lines(
-    block: &[u8],
-    position: i64,
-    row: i64,
-    rules: &RecordRules,
-    records: &mut Records,
-) -> i64 {
+pub fn parse_lines(block: &[u8], position: i64, row: i64, rules: &RecordRules, records: &mut Records) -> i64 {
     // One pass over the whole block is much faster than one check a line; a line is valid if all are.
     let all_valid = simdutf8::basic::from_utf8(block).is_ok();
     let mut count = 0;
@@ -81,12 +75,7 @@ pub fn all_fit(texts: &LargeBinaryArray, rules: &RecordRules) -> Option<usize> {
 }
 
 /// Reads texts one by one; the place of a text is its index. `field` names the column in reasons.
-pub fn screen_texts(
-    texts: &LargeBinaryArray,
-    field: &str,
-    rules: &RecordRules,
-    records: &mut Records,
-) {
+pub fn screen_texts(texts: &LargeBinaryArray, field: &str, rules: &RecordRules, records: &mut Records) {
     for index in 0..texts.len() {
         let place = index as i64;
         if texts.is_null(index) {
@@ -113,18 +102,14 @@ mod tests {
     use super::*;
 
     fn cut(block: &str) -> Vec<(usize, String)> {
-        let text =
-            |(start, line): (usize, &[u8])| (start, String::from_utf8_lossy(line).into_owned());
+        let text = |(start, line): (usize, &[u8])| (start, String::from_utf8_lossy(line).into_owned());
         lines(block.as_bytes()).map(text).collect()
     }
 
     #[test]
     fn a_line_ends_at_newline_alone() {
         let expected = [(0, "a\r"), (3, ""), (4, "b\u{2028}\0c"), (11, "d")];
-        assert_eq!(
-            cut("a\r\n\nb\u{2028}\0c\nd"),
-            expected.map(|(at, line)| (at, line.to_owned()))
-        );
+        assert_eq!(cut("a\r\n\nb\u{2028}\0c\nd"), expected.map(|(at, line)| (at, line.to_owned())));
     }
 
     #[test]
@@ -136,11 +121,7 @@ mod tests {
 
     #[test]
     fn a_character_across_two_texts_is_two_bad_texts() {
-        let rules = RecordRules {
-            replace: false,
-            null_as_empty: false,
-            max_document_bytes: 100,
-        };
+        let rules = RecordRules { replace: false, null_as_empty: false, max_document_bytes: 100 };
         let texts = LargeBinaryArray::from(vec![&b"a\xc3"[..], b"\xa9b"]);
         assert_eq!(all_fit(&texts, &rules), None);
         let whole = LargeBinaryArray::from(vec![&b"\xc3\xa9"[..], b"", b"b"]);

@@ -48,10 +48,7 @@ impl Records {
             positions: Vec::new(),
             offsets: vec![0],
             text: Vec::with_capacity(text_bytes),
-            fields: field_names
-                .iter()
-                .map(|_| LargeStringBuilder::new())
-                .collect(),
+            fields: field_names.iter().map(|_| LargeStringBuilder::new()).collect(),
             bad_positions: Vec::new(),
             bad_rows: Vec::new(),
             bad_reasons: StringBuilder::new(),
@@ -84,12 +81,9 @@ impl Records {
     pub fn finish(mut self) -> Result<(RecordBatch, RecordBatch), ArrowError> {
         let offsets = OffsetBuffer::new(ScalarBuffer::from(self.offsets));
         let text = LargeBinaryArray::try_new(offsets, Buffer::from_vec(self.text), None)?;
-        let mut schema = vec![
-            Field::new("position", DataType::Int64, false),
-            Field::new("text", DataType::LargeBinary, false),
-        ];
-        let mut columns: Vec<ArrayRef> =
-            vec![Arc::new(Int64Array::from(self.positions)), Arc::new(text)];
+        let mut schema =
+            vec![Field::new("position", DataType::Int64, false), Field::new("text", DataType::LargeBinary, false)];
+        let mut columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(self.positions)), Arc::new(text)];
         for (name, values) in self.field_names.iter().zip(self.fields.iter_mut()) {
             schema.push(Field::new(name, DataType::LargeUtf8, true));
             columns.push(Arc::new(values.finish()));
@@ -105,9 +99,6 @@ impl Records {
             Arc::new(Int64Array::from(self.bad_rows)),
             Arc::new(self.bad_reasons.finish()),
         ];
-        Ok((
-            documents,
-            RecordBatch::try_new(Arc::new(bad_schema), bad_columns)?,
-        ))
+        Ok((documents, RecordBatch::try_new(Arc::new(bad_schema), bad_columns)?))
     }
 }

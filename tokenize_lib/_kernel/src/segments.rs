@@ -131,9 +131,42 @@ impl SegmentTable {
 
 /// Which seams are kept.
 pub enum Live {
-    /// Every pair counts: a round with the lowest threshold, where asking a set would be waste.
+    /// Every pair: nothing is cut but at a barrier.
     Every,
-    These(PairSet),
+    These(LivePairs),
+}
+
+/// A set of pairs, quick to ask for the small ids that most seams are of.
+pub struct LivePairs {
+    small: Vec<u64>, // a bit for each pair of ids under `SMALL`
+    others: PairSet,
+}
+
+const SMALL: u32 = 1024;
+
+impl LivePairs {
+    pub fn new(pairs: impl Iterator<Item = (u32, u32)>) -> Self {
+        let mut small = vec![0; (SMALL * SMALL / 64) as usize];
+        let mut others = PairSet::default();
+        for (left, right) in pairs {
+            if left < SMALL && right < SMALL {
+                let bit = left * SMALL + right;
+                small[(bit / 64) as usize] |= 1 << (bit % 64);
+            } else {
+                others.insert(pair_key(left, right));
+            }
+        }
+        Self { small, others }
+    }
+
+    #[inline]
+    fn holds(&self, left: u32, right: u32) -> bool {
+        if left < SMALL && right < SMALL {
+            let bit = left * SMALL + right;
+            return self.small[(bit / 64) as usize] >> (bit % 64) & 1 == 1;
+        }
+        self.others.contains(&pair_key(left, right))
+    }
 }
 
 impl Live {
@@ -141,7 +174,7 @@ impl Live {
     fn holds(&self, left: u32, right: u32) -> bool {
         match self {
             Self::Every => left != BARRIER && right != BARRIER,
-            Self::These(pairs) => pairs.contains(&pair_key(left, right)),
+            Self::These(pairs) => pairs.holds(left, right),
         }
     }
 

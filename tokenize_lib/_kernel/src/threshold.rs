@@ -16,15 +16,13 @@ pub struct Sample {
     pairs_by_count: BTreeMap<i64, usize>,
 }
 
-/// The segment table that a threshold gives on the sample and on half of it. The two show how
-/// the table grows with the rows: distinct counts grow slower than what they count.
+/// The segment table that a threshold gives on a quarter of the sample, a half, and all of it. They show
+/// how the table grows with the rows: distinct counts grow ever slower than what they count.
 pub struct Sizes {
-    /// Segments before equal ones are summed.
-    pub instances: usize,
-    pub half_segments: usize,
-    pub half_symbols: usize,
-    pub segments: usize,
-    pub symbols: usize,
+    /// Distinct segments.
+    pub segments: [usize; 3],
+    /// Symbols in them.
+    pub symbols: [usize; 3],
 }
 
 impl Sample {
@@ -57,39 +55,33 @@ impl Sample {
         self.pairs_by_count.range(threshold..).map(|(_, pairs)| pairs).sum()
     }
 
-    /// Cuts one half of the rows, then the other too. The halves do not depend on the order of the rows.
+    /// Cuts a quarter of the rows, another, and the other half. Which rows those are does not depend on their order.
     pub fn sizes(&self, threshold: i64) -> Result<Sizes> {
         let mut table = SegmentTable::default();
-        let mut instances = self.cut(0, threshold, &mut table)?;
-        let (half_segments, half_symbols) = (table.list.len(), table.list.symbol_count());
-        instances += self.cut(1, threshold, &mut table)?;
-        Ok(Sizes {
-            instances,
-            half_segments,
-            half_symbols,
-            segments: table.list.len(),
-            symbols: table.list.symbol_count(),
-        })
+        let mut sizes = Sizes { segments: [0; 3], symbols: [0; 3] };
+        for (step, quarters) in [0..1, 1..2, 2..4].into_iter().enumerate() {
+            self.cut(threshold, |quarter| quarters.contains(&quarter), &mut table)?;
+            sizes.segments[step] = table.list.len();
+            sizes.symbols[step] = table.list.symbol_count();
+        }
+        Ok(sizes)
     }
 
-    fn cut(&self, half: u64, threshold: i64, table: &mut SegmentTable) -> Result<usize> {
-        let mut instances = 0;
+    fn cut(&self, threshold: i64, wanted: impl Fn(u64) -> bool, table: &mut SegmentTable) -> Result<()> {
+        let is_live = |&left: &u32, &right: &u32| {
+            self.counts.get(&pair_key(left, right)).is_some_and(|&count| count >= threshold)
+        };
         let mut start = 0;
         for &end in &self.ends {
             let symbols = &self.symbols[start..end];
             start = end;
-            if hash_symbols(symbols) >> 63 != half {
+            if !wanted(hash_symbols(symbols) >> 62) {
                 continue;
             }
-            let is_live =
-                |pair: &[u32]| self.counts.get(&pair_key(pair[0], pair[1])).is_some_and(|&count| count >= threshold);
-            for run in symbols.chunk_by(|&left, &right| is_live(&[left, right])) {
-                if run.len() > 1 {
-                    instances += 1;
-                    table.add(Segment { symbols: run, count: 1, place: NOWHERE })?;
-                }
+            for run in symbols.chunk_by(is_live).filter(|run| run.len() > 1) {
+                table.add(Segment { symbols: run, count: 1, place: NOWHERE })?;
             }
         }
-        Ok(instances)
+        Ok(())
     }
 }

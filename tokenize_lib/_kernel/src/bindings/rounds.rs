@@ -15,9 +15,9 @@ use super::columns::{Places, SymbolRows, column, pretokens, typed};
 use crate::alphabet::{Alphabet, FormRule, for_each_form};
 use crate::encode::{Merges, Scratch};
 use crate::error::{KernelError, Result};
-use crate::hash::{PairSet, pair_key, pair_of};
+use crate::hash::{pair_key, pair_of};
 use crate::pairs::PairTable;
-use crate::segments::{Live, NOWHERE, Place, Segment, SegmentList, SegmentTable};
+use crate::segments::{Live, LivePairs, NOWHERE, Place, Segment, SegmentList, SegmentTable};
 use crate::threshold::{Sample, Sizes};
 use crate::train::{Merge, Rules, Strings, TieBreak, Trainer};
 
@@ -321,11 +321,10 @@ impl PyThresholdSample {
         self.0.live_pairs(threshold)
     }
 
-    /// (instances, segments of half the sample, their symbols, segments of the sample, their symbols), when cut at `threshold`.
-    fn sizes(&self, py: Python<'_>, threshold: i64) -> PyResult<(usize, usize, usize, usize, usize)> {
-        let Sizes { instances, half_segments, half_symbols, segments, symbols } =
-            py.detach(|| self.0.sizes(threshold))?;
-        Ok((instances, half_segments, half_symbols, segments, symbols))
+    /// The distinct segments, and the symbols in them, of a quarter of the sample, a half, and all of it.
+    fn sizes(&self, py: Python<'_>, threshold: i64) -> PyResult<([usize; 3], [usize; 3])> {
+        let Sizes { segments, symbols } = py.detach(|| self.0.sizes(threshold))?;
+        Ok((segments, symbols))
     }
 }
 
@@ -345,13 +344,11 @@ impl PySegmentCounter {
         let live = match live {
             None => Live::Every,
             Some(batches) => {
-                let mut pairs = PairSet::default();
-                for batch in batches {
-                    let batch = batch.into_inner();
-                    let (left, right) = pair_columns(&batch)?;
-                    pairs.extend(left.iter().zip(right).map(|(&left, &right)| pair_key(left, right)));
-                }
-                Live::These(pairs)
+                let batches: Vec<_> = batches.into_iter().map(PyRecordBatch::into_inner).collect();
+                let columns = batches.iter().map(pair_columns).collect::<Result<Vec<_>>>()?;
+                let pairs =
+                    columns.into_iter().flat_map(|(left, right)| left.iter().copied().zip(right.iter().copied()));
+                Live::These(LivePairs::new(pairs))
             }
         };
         Ok(Self { live, table: SegmentTable::default() })
