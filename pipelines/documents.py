@@ -12,6 +12,7 @@ import apache_beam as beam
 import pyarrow as pa
 
 from pipelines import progress
+from pipelines.dealing import Deal
 from pipelines.document_batches import BadRecords, DocumentBatch, ipc_bytes
 from pipelines.formats.blocks import Block
 from pipelines.formats.parquet import read_rows
@@ -164,8 +165,7 @@ class ReadDocuments(beam.PTransform):  # type: ignore[misc]
         """Deal the splits out, and read them."""
         return (
             begin
-            | "Plan splits" >> beam.Create(list(self._plan.groups()), reshuffle=False)
-            | "Deal splits to workers" >> beam.Reshuffle()
+            | "Deal splits to workers" >> Deal(list(self._plan.groups()))
             | "Read documents" >> beam.ParDo(self._read).with_outputs("tallies", "bad", main="documents")
         )
 

@@ -24,5 +24,5 @@ class MemoryShares:
         for_tables = max(memory - _PROGRAM, memory // 8)
         return cls(
             worker_table=max(for_tables // (3 * workers), _LEAST),
-            driver_table=max(for_tables * 2 // 3, _LEAST),
+            driver_table=max(for_tables // 2, _LEAST),
         )

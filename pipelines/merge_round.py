@@ -12,6 +12,7 @@ import apache_beam as beam
 import pyarrow as pa
 from apache_beam.utils.windowed_value import WindowedValue
 
+from pipelines.dealing import Deal
 from pipelines.memory import MemoryShares
 from pipelines.partial_tables import (
     PartialTable,
@@ -215,7 +216,7 @@ class _ChooseThreshold(beam.DoFn):  # type: ignore[misc]
     def __init__(self, plan: RoundPlan) -> None:
         self._plan = plan
 
-    def process(self, _: None, sums: list[PairSums], samples: list[PartialTable]) -> Iterator[Threshold]:
+    def process(self, _: bytes, sums: list[PairSums], samples: list[PartialTable]) -> Iterator[Threshold]:
         plan = self._plan
         sample = _native.ThresholdSample(list(read_partial_tables(plan.files, samples)))
         for pairs in read_partial_tables(plan.files, pair_tables(sums)):
@@ -285,7 +286,7 @@ class _Conclude(beam.DoFn):  # type: ignore[misc]
 
     def process(
         self,
-        _: None,
+        _: bytes,
         threshold: Threshold,
         pairs: list[PairSums],
         segments: list[SegmentSums],
@@ -363,14 +364,13 @@ def merge_round(pipeline: beam.Pipeline, plan: RoundPlan) -> None:
     as_list, as_singleton = beam.pvalue.AsList, beam.pvalue.AsSingleton
     counted = (
         pipeline
-        | "Pieces" >> beam.Create(list(plan.pieces), reshuffle=False)
-        | "Deal pieces to workers" >> beam.Reshuffle()
+        | "Deal pieces to workers" >> Deal(plan.pieces)
         | "Count pairs" >> beam.ParDo(_CountPairs(plan)).with_outputs("encoded", "samples", main="pairs")
     )
     sums = counted.pairs | "Gather pairs" >> beam.GroupByKey() | "Sum pairs" >> beam.ParDo(_SumPairs(plan))
     threshold = (
         pipeline
-        | "Choose once" >> beam.Create([None], reshuffle=False)
+        | "Choose once" >> beam.Impulse()
         | "Choose threshold" >> beam.ParDo(_ChooseThreshold(plan), as_list(sums), as_list(counted.samples))
     )
     segments = (
@@ -381,7 +381,7 @@ def merge_round(pipeline: beam.Pipeline, plan: RoundPlan) -> None:
     )
     _ = (
         pipeline
-        | "Conclude once" >> beam.Create([None], reshuffle=False)
+        | "Conclude once" >> beam.Impulse()
         | "Write the result"
         >> beam.ParDo(
             _Conclude(plan), as_singleton(threshold), as_list(sums), as_list(segments), as_list(counted.encoded)

@@ -160,7 +160,7 @@ class _Conclude(beam.DoFn):  # type: ignore[misc]
         self._plan = plan
 
     def process(
-        self, _: None, parts: list[TablePart], tallies: list[Tally], bad: list[tuple[tuple[int, int], bytes]]
+        self, _: bytes, parts: list[TablePart], tallies: list[Tally], bad: list[tuple[tuple[int, int], bytes]]
     ) -> Iterator[None]:
         total = total_tally(tallies)
         if bad:
@@ -192,7 +192,7 @@ def count_pretokens(pipeline: beam.Pipeline, plan: PretokenPlan) -> None:
     )
     _ = (
         pipeline
-        | "Conclude once" >> beam.Create([None], reshuffle=False)
+        | "Conclude once" >> beam.Impulse()
         | "Write the figures"
         >> beam.ParDo(
             _Conclude(plan),

@@ -21,6 +21,7 @@ from tokenize_lib.start_alphabet import StartAlphabet
 _MAX_COUNT = 2**63 - 1
 _SAMPLE_BYTES = 1 << 21
 _LEAST_CORRECTION = 1 / 32
+_TOLERANCE = 1.25  # of the estimate: cutting again costs a little, too
 _PARTITIONS = 16  # of the pairs and segments of a round; no file that stays tells it
 
 
@@ -55,6 +56,7 @@ class Rounds:
         self, setting: RoundSetting, alphabet: StartAlphabet, pieces: Sequence[RowGroup], table_bytes: int
     ) -> None:
         self._setting = setting
+        self._runtime = setting.runtime.for_work(table_bytes)
         self._files = setting.files
         self._state = MergeState.start(alphabet)
         self._pieces: tuple[Piece, ...] = tuple(pieces)
@@ -90,7 +92,7 @@ class Rounds:
             unit="units",
             unit_name="pieces",
         ):
-            run_pipeline(lambda pipeline: merge_round(pipeline, plan), self._setting.runtime, f"round {number}")
+            run_pipeline(lambda pipeline: merge_round(pipeline, plan), self._runtime, f"round {number}")
         result = RoundResult.read(plan)
         segments, threshold = self._segments(plan, result)
         with self._setting.talk.step(
@@ -159,7 +161,7 @@ class Rounds:
         size = _driver_bytes(result)
         lowest = threshold.threshold
         highest = max(min(threshold.best_count, plan.ceiling - 1), lowest)
-        while size > 2 * self._setting.shares.driver_table and lowest < highest:
+        while size > _TOLERANCE * self._setting.shares.driver_table and lowest < highest:
             lowest = min(2 * lowest, highest)
             live = live_pairs(read_partial_tables(plan.files, result.pairs), lowest)
             counter = _native.SegmentCounter(live)

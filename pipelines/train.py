@@ -121,7 +121,8 @@ class _Training:
 
     def _count(self) -> dict[str, Any]:
         with self._talk.step("Counting pretokens", step=READ_STEP, total=self._plan.inputs.bytes) as progress:
-            run_pipeline(lambda pipeline: count_pretokens(pipeline, self._plan), self._runtime, "counting pretokens")
+            runtime = self._runtime.for_work(self._plan.inputs.bytes)
+            run_pipeline(lambda pipeline: count_pretokens(pipeline, self._plan), runtime, "counting pretokens")
         self.seconds["count"] = progress.seconds
         return dict(self._files.read_json(COUNTED))
 
