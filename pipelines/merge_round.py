@@ -232,7 +232,11 @@ class _ChooseThreshold(beam.DoFn):  # type: ignore[misc]
 
 
 class _CutSegments(beam.DoFn):  # type: ignore[misc]
-    """Cuts encoded pieces where a pair is not live, and sums equal segments into one table a bundle."""
+    """Cuts encoded pieces where a pair is not live, and sums equal segments into one table a bundle.
+
+    Where few segments are equal, they go to the driver as they are, by the output ``unsummed``: merging them gives the
+    same.
+    """
 
     def __init__(self, plan: RoundPlan) -> None:
         self._plan = plan
@@ -241,9 +245,10 @@ class _CutSegments(beam.DoFn):  # type: ignore[misc]
         self._encoder = _Encoder(self._plan)
         self._counter: _native.SegmentCounter | None = None
 
-    def process(self, piece: Piece, threshold: Threshold, sums: list[PairSums]) -> Iterator[tuple[int, PartialTable]]:
+    def process(self, piece: Piece, threshold: Threshold, sums: list[PairSums]) -> Iterator[Any]:
         if self._counter is None:
             self._counter = segment_counter(self._plan, threshold, sums)
+            self._sums = threshold.sum_segments
             self._widths = self._plan.token_column("width")
         for rows in self._encoder.read(piece):
             self._counter.add(rows, self._widths)
@@ -251,13 +256,23 @@ class _CutSegments(beam.DoFn):  # type: ignore[misc]
                 yield from self._write(self._counter)
         advance(self._plan.step, units=1)
 
-    def finish_bundle(self) -> Iterator[WindowedValue]:
-        if self._counter is not None and self._counter.distinct:
-            yield from map(in_global_window, self._write(self._counter))
+    def finish_bundle(self) -> Iterator[Any]:
+        if self._counter is not None and self._counter.segments:
+            for element in self._write(self._counter):
+                if isinstance(element, beam.pvalue.TaggedOutput):
+                    yield beam.pvalue.TaggedOutput(element.tag, in_global_window(element.value))
+                else:
+                    yield in_global_window(element)
 
-    def _write(self, counter: _native.SegmentCounter) -> Iterator[tuple[int, PartialTable]]:
-        tables = counter.drain(self._plan.partitions)
-        return write_partial_tables(self._plan.files, f"{self._plan.folder}/partial-segments", tables)
+    def _write(self, counter: _native.SegmentCounter) -> Iterator[Any]:
+        folder = f"{self._plan.folder}/partial-segments"
+        if self._sums:
+            yield from write_partial_tables(self._plan.files, folder, counter.drain(self._plan.partitions))
+            return
+        rows, symbols = counter.segments, counter.symbols
+        for _, table in write_partial_tables(self._plan.files, folder, counter.drain(1)):
+            part = SegmentSums(segments=table, rows=rows, symbols=symbols, bytes=table.bytes)
+            yield beam.pvalue.TaggedOutput("unsummed", part)
 
 
 class _SumSegments(beam.DoFn):  # type: ignore[misc]
@@ -272,7 +287,7 @@ class _SumSegments(beam.DoFn):  # type: ignore[misc]
         counter = _native.SegmentCounter()
         for segments in read_partial_tables(self._plan.files, partials):
             counter.add(segments)
-        rows, symbols = counter.distinct, counter.symbols
+        rows, symbols = counter.segments, counter.symbols
         written = dict(write_partial_tables(self._plan.files, f"{self._plan.folder}/segments", counter.drain(1)))
         size = sum(partial.bytes for partial in partials)
         yield SegmentSums(segments=written.get(0), rows=rows, symbols=symbols, bytes=size)
@@ -290,8 +305,10 @@ class _Conclude(beam.DoFn):  # type: ignore[misc]
         threshold: Threshold,
         pairs: list[PairSums],
         segments: list[SegmentSums],
+        unsummed: list[SegmentSums],
         encoded: list[Piece],
     ) -> Iterator[None]:
+        segments = [*segments, *unsummed]
         RoundResult(
             threshold=threshold,
             pairs=tuple(pair_tables(pairs)),
@@ -355,8 +372,9 @@ def pair_tables(sums: Iterable[PairSums]) -> list[PartialTable]:
 def segment_counter(plan: RoundPlan, threshold: Threshold, sums: Iterable[PairSums]) -> _native.SegmentCounter:
     """A counter that cuts at the threshold."""
     if threshold.every_pair_is_live:
-        return _native.SegmentCounter()
-    return _native.SegmentCounter(live_pairs(read_partial_tables(plan.files, pair_tables(sums)), threshold.threshold))
+        return _native.SegmentCounter(sums=threshold.sum_segments)
+    live = live_pairs(read_partial_tables(plan.files, pair_tables(sums)), threshold.threshold)
+    return _native.SegmentCounter(live, sums=threshold.sum_segments)
 
 
 def merge_round(pipeline: beam.Pipeline, plan: RoundPlan) -> None:
@@ -373,17 +391,20 @@ def merge_round(pipeline: beam.Pipeline, plan: RoundPlan) -> None:
         | "Choose once" >> beam.Impulse()
         | "Choose threshold" >> beam.ParDo(_ChooseThreshold(plan), as_list(sums), as_list(counted.samples))
     )
-    segments = (
-        counted.encoded
-        | "Cut segments" >> beam.ParDo(_CutSegments(plan), as_singleton(threshold), as_list(sums))
-        | "Gather segments" >> beam.GroupByKey()
-        | "Sum segments" >> beam.ParDo(_SumSegments(plan))
-    )
+    cut = counted.encoded | "Cut segments" >> beam.ParDo(
+        _CutSegments(plan), as_singleton(threshold), as_list(sums)
+    ).with_outputs("unsummed", main="partial")
+    segments = cut.partial | "Gather segments" >> beam.GroupByKey() | "Sum segments" >> beam.ParDo(_SumSegments(plan))
     _ = (
         pipeline
         | "Conclude once" >> beam.Impulse()
         | "Write the result"
         >> beam.ParDo(
-            _Conclude(plan), as_singleton(threshold), as_list(sums), as_list(segments), as_list(counted.encoded)
+            _Conclude(plan),
+            as_singleton(threshold),
+            as_list(sums),
+            as_list(segments),
+            as_list(cut.unsummed),
+            as_list(counted.encoded),
         )
     )

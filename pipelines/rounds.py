@@ -19,7 +19,7 @@ from tokenize_lib.merge_rounds import MergeState, live_pairs, make_merges, round
 from tokenize_lib.start_alphabet import StartAlphabet
 
 _MAX_COUNT = 2**63 - 1
-_SAMPLE_BYTES = 1 << 21
+_SMALLEST_SAMPLE, _LARGEST_SAMPLE = 1 << 19, 1 << 22  # bytes of pretokens
 _LEAST_CORRECTION = 1 / 32
 _TOLERANCE = 1.25  # of the estimate: cutting again costs a little, too
 _PARTITIONS = 16  # of the pairs and segments of a round; no file that stays tells it
@@ -62,7 +62,8 @@ class Rounds:
         self._pieces: tuple[Piece, ...] = tuple(pieces)
         self._merges_in_pieces = 0
         self._correction = 1.0
-        self._rows_a_sample = max(1, math.ceil(table_bytes / _SAMPLE_BYTES))
+        sample_bytes = min(max(table_bytes // 64, _SMALLEST_SAMPLE), _LARGEST_SAMPLE)
+        self._rows_a_sample = max(1, math.ceil(table_bytes / sample_bytes))
         self.rows: list[dict[str, Any]] = []
         """Rows of ``rounds.parquet``."""
 
@@ -168,7 +169,7 @@ class Rounds:
             for batch in read_partial_tables(plan.files, result.segments):
                 counter.add(batch, plan.token_column("width"))
             size = round_bytes(
-                segments=counter.distinct, symbols=counter.symbols, live_pairs=sum(batch.num_rows for batch in live)
+                segments=counter.segments, symbols=counter.symbols, live_pairs=sum(batch.num_rows for batch in live)
             )
             segments = counter.drain(1)
         table = _native.SegmentList()

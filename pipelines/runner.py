@@ -54,7 +54,6 @@ class RuntimeOptions:
         if self.workers < 1:
             raise OptionError(f"--workers {self.workers} is too small: give at least 1")
 
-
     def for_work(self, size: int) -> "RuntimeOptions":
         """The same with no more workers than `size` bytes of work are worth: each costs about 0.2 s to start."""
         return dataclasses.replace(self, workers=max(1, min(self.workers, size // _WORK_WORTH_A_WORKER)))

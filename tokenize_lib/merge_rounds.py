@@ -29,6 +29,8 @@ _BYTES_A_SYMBOL = 20
 _BYTES_A_SEGMENT = 96
 _BYTES_A_PAIR = 128
 
+_SUMMED_BELOW = 0.75  # of the segments being distinct; with more, summing takes longer than what it saves
+
 
 @dataclasses.dataclass(frozen=True)
 class MergeState:
@@ -105,6 +107,7 @@ class Threshold:
         best_count: The best pair's count; 0 where no pair is left.
         distinct_pairs: Pairs in the encoded pretoken table.
         live_pairs: Those of them that are live.
+        sum_segments: Whether so many segments are equal that it pays to sum them before they are merged.
         estimated_bytes: What the segment table was thought to take in the driver.
     """
 
@@ -112,6 +115,7 @@ class Threshold:
     best_count: int
     distinct_pairs: int
     live_pairs: int
+    sum_segments: bool
     estimated_bytes: float
 
     @property
@@ -151,17 +155,17 @@ def choose_threshold(
         distinct_pairs: Pairs of the table, those that cannot be merged too.
     """
 
-    def estimate(threshold: int) -> float:
-        return _table_bytes(sample, threshold, rows_a_sample) * limits.correction
+    def estimate(threshold: int) -> _Estimate:
+        return _Estimate.of(sample, threshold, rows_a_sample, limits.correction)
 
     low = limits.lowest
     high = max(min(sample.best, limits.ceiling - 1), low)
     estimated = estimate(low)
-    if estimated > limits.budget:
+    if estimated.bytes > limits.budget:
         # Invariant: `low` does not fit; `high` does, or is the highest there is, where few pairs are live.
         while high > low + max(low // 16, 1):
             middle = min(max(math.isqrt(low * high), low + 1), high - 1)
-            if estimate(middle) > limits.budget:
+            if estimate(middle).bytes > limits.budget:
                 low = middle
             else:
                 high = middle
@@ -172,17 +176,28 @@ def choose_threshold(
         best_count=sample.best,
         distinct_pairs=distinct_pairs,
         live_pairs=sample.live_pairs(low),
-        estimated_bytes=estimated,
+        sum_segments=estimated.distinct_share < _SUMMED_BELOW,
+        estimated_bytes=estimated.bytes,
     )
 
 
-def _table_bytes(sample: _native.ThresholdSample, threshold: int, rows_a_sample: int) -> float:
-    segments, symbols = sample.sizes(threshold)
-    return round_bytes(
-        segments=_extrapolated(segments, rows_a_sample),
-        symbols=_extrapolated(symbols, rows_a_sample),
-        live_pairs=sample.live_pairs(threshold),
-    )
+@dataclasses.dataclass(frozen=True)
+class _Estimate:
+    """The segment table at a threshold: its bytes in the driver, and its rows as a share of the rows not summed."""
+
+    bytes: float
+    distinct_share: float
+
+    @classmethod
+    def of(cls, sample: _native.ThresholdSample, threshold: int, rows_a_sample: int, correction: float) -> "_Estimate":
+        instances, segments, symbols = sample.sizes(threshold)
+        distinct = _extrapolated(segments, rows_a_sample)
+        size = round_bytes(
+            segments=distinct,
+            symbols=_extrapolated(symbols, rows_a_sample),
+            live_pairs=sample.live_pairs(threshold),
+        )
+        return cls(size * correction, distinct / (instances * rows_a_sample) if instances else 1.0)
 
 
 def _extrapolated(sizes: Sequence[int], times: int) -> float:
@@ -277,7 +292,7 @@ def train(alphabet: StartAlphabet, pretokens: Sequence[pa.RecordBatch]) -> Merge
     distinct = counter.distinct
     [pairs] = counter.drain(1)
     live = mergeable(pairs, options, state.lengths())
-    segments = _native.SegmentCounter(None if live.num_rows == distinct else [live])
+    segments = _native.SegmentCounter(None if live.num_rows == distinct else [live], sums=False)
     widths = state.widths() if options.tie_break == "first-seen" else None
     for rows in encoded:
         segments.add(rows, widths)

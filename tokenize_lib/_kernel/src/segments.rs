@@ -23,10 +23,10 @@ pub struct Segment<'a> {
 /// Segments one after the other, in flat arrays.
 #[derive(Default)]
 pub struct SegmentList {
-    symbols: Vec<u32>,
-    ends: Vec<usize>,
-    counts: Vec<i64>,
-    places: Vec<Place>, // empty until a segment with a place comes
+    pub symbols: Vec<u32>,
+    pub ends: Vec<usize>,
+    pub counts: Vec<i64>,
+    pub places: Vec<Place>, // empty until a segment with a place comes
 }
 
 impl SegmentList {
@@ -71,10 +71,15 @@ impl SegmentList {
 
     pub fn push(&mut self, segment: Segment<'_>) {
         self.symbols.extend_from_slice(segment.symbols);
+        self.close(segment.count, segment.place);
+    }
+
+    /// Ends a segment whose symbols were appended to `symbols`.
+    pub fn close(&mut self, count: i64, place: Place) {
         self.ends.push(self.symbols.len());
-        self.counts.push(segment.count);
-        if segment.place != NOWHERE {
-            self.places.push(segment.place);
+        self.counts.push(count);
+        if place != NOWHERE {
+            self.places.push(place);
         }
     }
 
@@ -87,11 +92,14 @@ impl SegmentList {
         Ok(())
     }
 
-    /// The numbers of the segments of each partition, by the hash of the symbols.
-    pub fn partition(&self, partitions: usize) -> Vec<Vec<u32>> {
-        let mut parts: Vec<Vec<u32>> = (0..partitions).map(|_| Vec::new()).collect();
-        for (at, segment) in (0u32..).zip(self.iter()) {
-            parts[partition_of(hash_symbols(segment.symbols), partitions)].push(at);
+    /// Deals the segments into lists by the hash of their symbols.
+    pub fn into_partitions(self, partitions: usize) -> Vec<Self> {
+        if partitions == 1 {
+            return vec![self];
+        }
+        let mut parts: Vec<Self> = (0..partitions).map(|_| Self::default()).collect();
+        for segment in self.iter() {
+            parts[partition_of(hash_symbols(segment.symbols), partitions)].push(segment);
         }
         parts
     }

@@ -19,6 +19,8 @@ pub struct Sample {
 /// The segment table that a threshold gives on a quarter of the sample, a half, and all of it. They show
 /// how the table grows with the rows: distinct counts grow ever slower than what they count.
 pub struct Sizes {
+    /// Segments of all of it before equal ones are summed.
+    pub instances: usize,
     /// Distinct segments.
     pub segments: [usize; 3],
     /// Symbols in them.
@@ -58,20 +60,20 @@ impl Sample {
     /// Cuts a quarter of the rows, another, and the other half. Which rows those are does not depend on their order.
     pub fn sizes(&self, threshold: i64) -> Result<Sizes> {
         let mut table = SegmentTable::default();
-        let mut sizes = Sizes { segments: [0; 3], symbols: [0; 3] };
+        let mut sizes = Sizes { instances: 0, segments: [0; 3], symbols: [0; 3] };
         for (step, quarters) in [0..1, 1..2, 2..4].into_iter().enumerate() {
-            self.cut(threshold, |quarter| quarters.contains(&quarter), &mut table)?;
+            sizes.instances += self.cut(threshold, |quarter| quarters.contains(&quarter), &mut table)?;
             sizes.segments[step] = table.list.len();
             sizes.symbols[step] = table.list.symbol_count();
         }
         Ok(sizes)
     }
 
-    fn cut(&self, threshold: i64, wanted: impl Fn(u64) -> bool, table: &mut SegmentTable) -> Result<()> {
+    fn cut(&self, threshold: i64, wanted: impl Fn(u64) -> bool, table: &mut SegmentTable) -> Result<usize> {
         let is_live = |&left: &u32, &right: &u32| {
             self.counts.get(&pair_key(left, right)).is_some_and(|&count| count >= threshold)
         };
-        let mut start = 0;
+        let (mut start, mut instances) = (0, 0);
         for &end in &self.ends {
             let symbols = &self.symbols[start..end];
             start = end;
@@ -80,8 +82,9 @@ impl Sample {
             }
             for run in symbols.chunk_by(is_live).filter(|run| run.len() > 1) {
                 table.add(Segment { symbols: run, count: 1, place: NOWHERE })?;
+                instances += 1;
             }
         }
-        Ok(())
+        Ok(instances)
     }
 }

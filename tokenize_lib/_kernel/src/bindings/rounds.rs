@@ -17,7 +17,7 @@ use crate::encode::{Merges, Scratch};
 use crate::error::{KernelError, Result};
 use crate::hash::{pair_key, pair_of};
 use crate::pairs::PairTable;
-use crate::segments::{Live, LivePairs, NOWHERE, Place, Segment, SegmentList, SegmentTable};
+use crate::segments::{Live, LivePairs, Segment, SegmentList, SegmentTable};
 use crate::threshold::{Sample, Sizes};
 use crate::train::{Merge, Rules, Strings, TieBreak, Trainer};
 
@@ -33,49 +33,23 @@ fn all_to_python<'py>(py: Python<'py>, batches: Vec<RecordBatch>) -> PyResult<Ve
     batches.into_iter().map(|batch| to_python(py, batch)).collect()
 }
 
-/// Builds rows of symbols: symbols large_list<uint32>, count int64, and first_seen where rows have places.
-#[derive(Default)]
-struct SymbolRowsBuilder {
-    offsets: Vec<i64>,
-    values: Vec<u32>,
-    counts: Vec<i64>,
-    places: Vec<Place>,
-}
-
-impl SymbolRowsBuilder {
-    fn new() -> Self {
-        Self { offsets: vec![0], ..Self::default() }
-    }
-
-    fn push(&mut self, segment: Segment<'_>) {
-        self.values.extend_from_slice(segment.symbols);
-        self.close(segment.count, segment.place);
-    }
-
-    /// Ends a row whose symbols are in `values` already.
-    fn close(&mut self, count: i64, place: Place) {
-        self.offsets.push(self.values.len() as i64);
-        self.counts.push(count);
-        if place != NOWHERE {
-            self.places.push(place);
+/// Segments as rows of symbols: symbols large_list<uint32>, count int64, and first_seen where they have places.
+fn segment_batch(list: SegmentList, with_places: bool) -> Result<RecordBatch> {
+    let SegmentList { symbols, ends, counts, places } = list;
+    let item = Arc::new(Field::new("item", DataType::UInt32, false));
+    let offsets = std::iter::once(0).chain(ends.iter().map(|&end| end as i64)).collect::<Vec<_>>();
+    let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+    let symbols = LargeListArray::new(item, offsets, Arc::new(UInt32Array::from(symbols)), None);
+    let mut columns: Vec<(&str, ArrayRef)> =
+        vec![("symbols", Arc::new(symbols)), ("count", Arc::new(Int64Array::from(counts)))];
+    if with_places {
+        let mut builder = FixedSizeBinaryBuilder::with_capacity(places.len(), 16);
+        for place in places {
+            builder.append_value(place.to_be_bytes()).map_err(|error| KernelError::Value(error.to_string()))?;
         }
+        columns.push(("first_seen", Arc::new(builder.finish())));
     }
-
-    fn finish(self, with_places: bool) -> Result<RecordBatch> {
-        let item = Arc::new(Field::new("item", DataType::UInt32, false));
-        let offsets = OffsetBuffer::new(ScalarBuffer::from(self.offsets));
-        let symbols = LargeListArray::new(item, offsets, Arc::new(UInt32Array::from(self.values)), None);
-        let mut columns: Vec<(&str, ArrayRef)> =
-            vec![("symbols", Arc::new(symbols)), ("count", Arc::new(Int64Array::from(self.counts)))];
-        if with_places {
-            let mut builder = FixedSizeBinaryBuilder::with_capacity(self.places.len(), 16);
-            for place in self.places {
-                builder.append_value(place.to_be_bytes()).map_err(|error| KernelError::Value(error.to_string()))?;
-            }
-            columns.push(("first_seen", Arc::new(builder.finish())));
-        }
-        batch(columns)
-    }
+    batch(columns)
 }
 
 fn has_places(batch: &RecordBatch) -> bool {
@@ -127,13 +101,13 @@ impl PyAlphabet {
         let rows = py.detach(|| -> Result<RecordBatch> {
             let (texts, counts) = pretokens(&table)?;
             let places = Places::of(&table)?;
-            let mut rows = SymbolRowsBuilder::new();
-            rows.values.reserve(texts.value_data().len());
+            let mut rows = SegmentList::default();
+            rows.symbols.reserve(texts.value_data().len());
             for (row, (text, &count)) in texts.iter().zip(counts).enumerate() {
-                self.0.encode_into(text.unwrap_or_default(), &mut rows.values)?;
+                self.0.encode_into(text.unwrap_or_default(), &mut rows.symbols)?;
                 rows.close(count, places.get(row));
             }
-            rows.finish(has_places(&table))
+            segment_batch(rows, has_places(&table))
         })?;
         to_python(py, rows)
     }
@@ -201,7 +175,7 @@ impl PyMerges {
     fn apply<'py>(&self, py: Python<'py>, rows: PyRecordBatch, drop_single: bool) -> PyResult<Bound<'py, PyAny>> {
         let rows = rows.into_inner();
         let merged = py.detach(|| -> Result<RecordBatch> {
-            let mut merged = SymbolRowsBuilder::new();
+            let mut merged = SegmentList::default();
             let (mut symbols, mut scratch) = (Vec::new(), Scratch::default());
             for row in SymbolRows::of(&rows)?.iter() {
                 symbols.clear();
@@ -211,7 +185,7 @@ impl PyMerges {
                     merged.push(Segment { symbols: &symbols, ..row });
                 }
             }
-            merged.finish(has_places(&rows))
+            segment_batch(merged, has_places(&rows))
         })?;
         to_python(py, merged)
     }
@@ -321,17 +295,19 @@ impl PyThresholdSample {
         self.0.live_pairs(threshold)
     }
 
-    /// The distinct segments, and the symbols in them, of a quarter of the sample, a half, and all of it.
-    fn sizes(&self, py: Python<'_>, threshold: i64) -> PyResult<([usize; 3], [usize; 3])> {
-        let Sizes { segments, symbols } = py.detach(|| self.0.sizes(threshold))?;
-        Ok((segments, symbols))
+    /// The segments of the sample with repeats; then the distinct ones, and the symbols in them, of a quarter of the
+    /// sample, a half, and all of it.
+    fn sizes(&self, py: Python<'_>, threshold: i64) -> PyResult<(usize, [usize; 3], [usize; 3])> {
+        let Sizes { instances, segments, symbols } = py.detach(|| self.0.sizes(threshold))?;
+        Ok((instances, segments, symbols))
     }
 }
 
-/// Segments cut from rows of symbols, summed.
+/// Segments cut from rows of symbols, equal ones summed if that is asked for.
 #[pyclass(name = "SegmentCounter", module = "tokenize_lib._native")]
 struct PySegmentCounter {
     live: Live,
+    sums: bool,
     table: SegmentTable,
 }
 
@@ -339,8 +315,8 @@ struct PySegmentCounter {
 impl PySegmentCounter {
     /// `live`: the live pairs (left, right), or None: every pair is live.
     #[new]
-    #[pyo3(signature = (live = None))]
-    fn new(live: Option<Vec<PyRecordBatch>>) -> PyResult<Self> {
+    #[pyo3(signature = (live = None, *, sums = true))]
+    fn new(live: Option<Vec<PyRecordBatch>>, sums: bool) -> PyResult<Self> {
         let live = match live {
             None => Live::Every,
             Some(batches) => {
@@ -351,7 +327,7 @@ impl PySegmentCounter {
                 Live::These(LivePairs::new(pairs))
             }
         };
-        Ok(Self { live, table: SegmentTable::default() })
+        Ok(Self { live, sums, table: SegmentTable::default() })
     }
 
     /// Cuts rows of symbols and sums the segments. `widths` (uint32, by id: the start symbols in a symbol) is
@@ -360,16 +336,25 @@ impl PySegmentCounter {
     fn add(&mut self, py: Python<'_>, rows: PyRecordBatch, widths: Option<PyArray>) -> PyResult<()> {
         let rows = rows.into_inner();
         let widths = widths.map(|widths| widths.into_inner().0);
-        let Self { live, table } = self;
+        let Self { live, sums, table } = self;
         Ok(py.detach(|| -> Result<()> {
             let widths = widths.as_ref().map(|array| typed::<UInt32Array>(array.as_ref(), "uint32")).transpose()?;
             let widths = widths.map(|array| &**array.values());
-            SymbolRows::of(&rows)?.iter().try_for_each(|row| live.cut(row, widths, |segment| table.add(segment)))
+            SymbolRows::of(&rows)?.iter().try_for_each(|row| {
+                live.cut(row, widths, |segment| {
+                    if *sums {
+                        table.add(segment)?;
+                    } else {
+                        table.list.push(segment);
+                    }
+                    Ok(())
+                })
+            })
         })?)
     }
 
     #[getter]
-    fn distinct(&self) -> usize {
+    fn segments(&self) -> usize {
         self.table.list.len()
     }
 
@@ -385,14 +370,11 @@ impl PySegmentCounter {
 
     /// Empties the counter: rows of symbols, a batch a partition, by the segment's hash.
     fn drain<'py>(&mut self, py: Python<'py>, partitions: usize) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let table = std::mem::take(&mut self.table).list;
+        let list = std::mem::take(&mut self.table).list;
+        let with_places = list.has_places();
         let parts = py.detach(|| {
-            let rows_of = |numbers: Vec<u32>| {
-                let mut rows = SymbolRowsBuilder::new();
-                numbers.into_iter().for_each(|at| rows.push(table.get(at as usize)));
-                rows.finish(table.has_places())
-            };
-            table.partition(partitions).into_iter().map(rows_of).collect::<Result<Vec<_>>>()
+            let parts = list.into_partitions(partitions).into_iter();
+            parts.map(|part| segment_batch(part, with_places)).collect::<Result<Vec<_>>>()
         })?;
         all_to_python(py, parts)
     }
