@@ -17,5 +17,5 @@ BAD_RECORDS = table_schema(
         column("row", pa.int64(), meaning="Number of the record in the file, from 1.", unit="records"),
         column("reason", pa.string(), meaning="Why it could not be read.", unit="text"),
     ],
-    meaning="A row is one record that was skipped or repaired. Sorted by source and position.",
+    meaning="A row is one record that was set aside. Sorted by source and position.",
 )

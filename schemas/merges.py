@@ -25,6 +25,16 @@ MERGES = table_schema(
             meaning="How often the pair stood in the corpus when it was merged; places may overlap.",
             unit="occurrences",
         ),
+        column(
+            "replaced",
+            pa.int64(),
+            meaning=(
+                "In how many places of the corpus it was merged: by so much the corpus' tokens became fewer. "
+                "Under pair_count only where places overlapped."
+            ),
+            unit="occurrences",
+        ),
     ],
-    meaning="A row is one merge. Sorted by rank. It does not say in which round it was made: see rounds.",
+    meaning="A row is one merge. Sorted by rank. It does not say in which round it was made, as that "
+    "depends on the memory and the merges do not: see first_rank and merges in rounds.",
 )

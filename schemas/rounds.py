@@ -17,7 +17,12 @@ ROUNDS = table_schema(
         column("best_count", pa.int64(), meaning="Count of the best pair when the round began.", unit="occurrences"),
         column("live_pairs", pa.int64(), meaning="Pairs that counted the threshold or more.", unit="distinct pairs"),
         column("distinct_pairs", pa.int64(), meaning="Pairs in the corpus when it began.", unit="distinct pairs"),
-        column("segments", pa.int64(), meaning="Rows of the segment table that was merged.", unit="distinct segments"),
+        column(
+            "segments",
+            pa.int64(),
+            meaning="Rows of the segment table that was merged; equal ones summed where it paid.",
+            unit="segments",
+        ),
         column("segment_symbols", pa.int64(), meaning="Symbols in the segment table.", unit="symbols"),
         column(
             "first_rank",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tokenize_lib.bpe import train
     from tokenize_lib.encoder import Encoder
     from tokenize_lib.errors import InputError, OptionError, OutputError, TokenbeamError
-    from tokenize_lib.load import load
+    from tokenize_lib.loading import load
     from tokenize_lib.pretokens import count_pretokens
     from tokenize_lib.training_options import PretokenizeOptions, TrainOptions
     from tokenize_lib.vocabulary import Vocabulary
@@ -45,7 +45,7 @@ _MODULES = {
     "TrainOptions": "training_options",
     "Vocabulary": "vocabulary",
     "count_pretokens": "pretokens",
-    "load": "load",
+    "load": "loading",
     "train": "bpe",
 }
 

@@ -34,11 +34,9 @@ def train(pretokens: pa.Table, options: TrainOptions) -> Vocabulary:
 
 def vocabulary_of(state: merge_rounds.MergeState) -> Vocabulary:
     """The vocabulary that the merges so far make."""
-    left, right, counts = (
-        cast("Any", state.merges[name].combine_chunks().cast(data_type))
-        for name, data_type in (("left", pa.int32()), ("right", pa.int32()), ("count", pa.int64()))
-    )
-    return Vocabulary.of_merges(state.options, state.alphabet.symbols, left, right, counts)
+    types = {"left": pa.int32(), "right": pa.int32(), "count": pa.int64(), "replaced": pa.int64()}
+    columns = [cast("Any", state.merges[name].combine_chunks().cast(kind)) for name, kind in types.items()]
+    return Vocabulary.of_merges(state.options, state.alphabet.symbols, *columns)
 
 
 def _alphabet(batches: list[pa.RecordBatch], options: TrainOptions) -> StartAlphabet:
@@ -48,5 +46,11 @@ def _alphabet(batches: list[pa.RecordBatch], options: TrainOptions) -> StartAlph
     return character_alphabet(options, pa.Table.from_batches(forms, FORMS))
 
 
-FORMS = pa.schema([("character", pa.uint32()), ("form", pa.uint8()), ("count", pa.int64())])
+FORMS = pa.schema(
+    [
+        pa.field("character", pa.uint32(), nullable=False),
+        pa.field("form", pa.uint8(), nullable=False),
+        pa.field("count", pa.int64(), nullable=False),
+    ]
+)
 """How often each form of a character stands in the corpus."""

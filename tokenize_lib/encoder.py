@@ -1,5 +1,7 @@
 """Text to token ids and back, with a vocabulary that training made. Exact, and as plain as that allows."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 from typing import Any

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from schemas.pretokens import PRETOKENS
+from schemas.pretokens import PRETOKENS, PRETOKENS_FIRST_SEEN
 from tokenize_lib._native import PretokenCounter
 from tokenize_lib.errors import InputError
 from tokenize_lib.pretokenizers import build_pretokenizer
@@ -31,33 +31,40 @@ def large_binary_chunks(texts: pa.Array[Any] | pa.ChunkedArray[Any]) -> Iterator
         yield _large_binary(chunk)
 
 
-def count_pretokens(texts: pa.Array[Any] | pa.ChunkedArray[Any], options: PretokenizeOptions | None = None) -> pa.Table:
+def count_pretokens(
+    texts: pa.Array[Any] | pa.ChunkedArray[Any],
+    options: PretokenizeOptions | None = None,
+    *,
+    first_seen: bool = False,
+) -> pa.Table:
     """Count the distinct pretokens of texts that fit in memory.
 
     Args:
         texts: The documents, UTF-8, of any type that `large_binary_chunks` takes.
         options: How they are cut; by default as o200k.
+        first_seen: Note where each pretoken stands first, for ties by first place; the rows are the documents.
 
     Returns:
-        A table of schema ``schemas.pretokens.PRETOKENS``, sorted by the bytes of the pretoken; the counts are
-        occurrences.
+        A table of schema ``schemas.pretokens.PRETOKENS``, or ``PRETOKENS_FIRST_SEEN``, sorted by the bytes of the
+        pretoken; the counts are occurrences.
 
     Raises:
         OptionError: The options cannot be used.
         InputError: A text is null or not UTF-8, the array's type is no text, or a pattern cannot be run on a text.
     """
-    counter = PretokenCounter(build_pretokenizer(options or PretokenizeOptions()), first_seen=False)
+    counter = PretokenCounter(build_pretokenizer(options or PretokenizeOptions()), first_seen)
     first_row = 0
     for chunk in large_binary_chunks(texts):
         if chunk.null_count:
             row = first_row + chunk.is_null().index(pa.scalar(value=True)).as_py()
             raise InputError(f"text {row} is null: drop nulls or fill them with empty texts")
         try:
-            counter.add(chunk)
+            positions = pa.array(range(first_row, first_row + len(chunk)), pa.int64()) if first_seen else None
+            counter.add(chunk, 0, positions)
         except ValueError as error:
             raise InputError(f"in the chunk of texts that begins at {first_row}: {error}") from error
         first_row += len(chunk)
-    return pa.Table.from_batches(counter.drain(1)).cast(PRETOKENS)
+    return pa.Table.from_batches(counter.drain(1)).cast(PRETOKENS_FIRST_SEEN if first_seen else PRETOKENS)
 
 
 def _large_binary(chunk: pa.Array[Any]) -> pa.Array[Any]:

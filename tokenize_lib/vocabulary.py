@@ -25,6 +25,7 @@ class Vocabulary:
         right_ids: int32 array, the right token.
         pair_counts: int64 array, how often the pair stood in the corpus when it was merged; None when read from a
             file that does not hold it.
+        replaced: int64 array, in how many places it was merged; None as `pair_counts`.
     """
 
     options: TrainOptions
@@ -33,22 +34,24 @@ class Vocabulary:
     left_ids: pa.Int32Array
     right_ids: pa.Int32Array
     pair_counts: pa.Int64Array | None = None
+    replaced: pa.Int64Array | None = None
 
     @classmethod
-    def of_merges(
+    def of_merges(  # noqa: PLR0913, PLR0917 - the columns of a table
         cls,
         options: TrainOptions,
         alphabet: Sequence[bytes],
         left_ids: pa.Int32Array,
         right_ids: pa.Int32Array,
         pair_counts: pa.Int64Array | None = None,
+        replaced: pa.Int64Array | None = None,
     ) -> "Vocabulary":
         """The vocabulary of a start alphabet (in the order of ids) and of merges (in the order made)."""
         tokens = [*(token.encode() for token in options.special_tokens), *alphabet]
         prefix = (options.continuing_prefix or "").encode()
         for left, right in zip(left_ids.to_numpy().tolist(), right_ids.to_numpy().tolist(), strict=True):
             tokens.append(tokens[left] + tokens[right].removeprefix(prefix))
-        return cls(options, tokens, len(alphabet), left_ids, right_ids, pair_counts)
+        return cls(options, tokens, len(alphabet), left_ids, right_ids, pair_counts, replaced)
 
     @property
     def special_size(self) -> int:
@@ -71,7 +74,7 @@ class Vocabulary:
         Raises:
             ValueError: The vocabulary was read from a file that has no pair counts.
         """
-        if self.pair_counts is None:
+        if self.pair_counts is None or self.replaced is None:
             raise ValueError("this vocabulary has no pair counts: it was read from a file that does not hold them")
         merges = len(self.left_ids)
         token_bytes = pa.array(self.tokens, pa.binary())
@@ -84,6 +87,7 @@ class Vocabulary:
             token_bytes.take(self.right_ids),
             token_bytes.slice(self.first_merge_id),
             self.pair_counts,
+            self.replaced,
         ]
         return conform(pa.Table.from_arrays(columns, names=MERGES.names), MERGES)
 

@@ -25,6 +25,7 @@ class Merge:
     right: int
     new: int
     count: int
+    replaced: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,9 +64,11 @@ def train(pretokens: Pretokens, options: TrainOptions) -> Model:
         if any(string == token for token in tokens):
             barred.add(pair)  # two ids for one string: no vocabulary file could hold it
             continue
-        merges.append(Merge(*pair, new=len(tokens), count=counts[pair]))
-        lengths.append(lengths[pair[0]] + lengths[pair[1]])
+        before = sum(len(word) * count for word, count in words)
         words = [(merge_pair(word, pair, len(tokens)), count) for word, count in words]
+        replaced = before - sum(len(word) * count for word, count in words)
+        merges.append(Merge(*pair, new=len(tokens), count=counts[pair], replaced=replaced))
+        lengths.append(lengths[pair[0]] + lengths[pair[1]])
         tokens.append(string)
     return Model(options, tuple(tokens), len(alphabet), tuple(merges))
 

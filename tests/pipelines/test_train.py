@@ -92,8 +92,10 @@ def result_hashes(output: Path) -> dict[str, str]:
     return {str(path.relative_to(output)): hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(names)}
 
 
-def made(output: Path) -> list[tuple[int, int, int, int]]:
-    table = pq.read_table(output / "merges.parquet", columns=["left_id", "right_id", "new_id", "pair_count"])
+def made(output: Path) -> list[tuple[int, ...]]:
+    table = pq.read_table(
+        output / "merges.parquet", columns=["left_id", "right_id", "new_id", "pair_count", "replaced"]
+    )
     return [tuple(row.values()) for row in table.to_pylist()]
 
 
@@ -101,7 +103,7 @@ def counted_pretokens(texts: Sequence[str], options: TrainOptions) -> list[tuple
     return list(pretoken_oracle.count(texts, options.pretokenize).items())
 
 
-def expected(texts: Sequence[str], options: TrainOptions) -> list[tuple[int, int, int, int]]:
+def expected(texts: Sequence[str], options: TrainOptions) -> list[tuple[int, ...]]:
     counted = counted_pretokens(texts, options)
     return [dataclasses.astuple(merge) for merge in bpe.train(counted, options).merges]
 

@@ -78,12 +78,13 @@ def batch_of(merges: pa.Table) -> pa.RecordBatch:
     )
 
 
-def made(state: MergeState) -> list[tuple[int, int, int]]:
-    return list(zip(*(state.merges[name].to_pylist() for name in ("left", "right", "count")), strict=True))
+def made(state: MergeState) -> list[tuple[int, ...]]:
+    names = ("left", "right", "count", "replaced")
+    return list(zip(*(state.merges[name].to_pylist() for name in names), strict=True))
 
 
-def expected(pretokens: Pretokens, options: TrainOptions) -> list[tuple[int, int, int]]:
-    return [(merge.left, merge.right, merge.count) for merge in bpe.train(pretokens, options).merges]
+def expected(pretokens: Pretokens, options: TrainOptions) -> list[tuple[int, ...]]:
+    return [(merge.left, merge.right, merge.count, merge.replaced) for merge in bpe.train(pretokens, options).merges]
 
 
 @st.composite

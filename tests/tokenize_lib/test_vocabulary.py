@@ -34,6 +34,7 @@ def test_tables_hold_what_was_learned(options: TrainOptions) -> None:
             "right": model.tokens[merge.right],
             "new": model.tokens[merge.new],
             "pair_count": merge.count,
+            "replaced": merge.replaced,
         }
         for rank, merge in enumerate(model.merges)
     ]

@@ -24,4 +24,5 @@ def vocabulary_of(model: bpe.Model) -> Vocabulary:
         pa.array([merge.left for merge in model.merges], pa.int32()),
         pa.array([merge.right for merge in model.merges], pa.int32()),
         pa.array([merge.count for merge in model.merges], pa.int64()),
+        pa.array([merge.replaced for merge in model.merges], pa.int64()),
     )

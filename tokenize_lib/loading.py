@@ -12,6 +12,8 @@ from tokenize_lib.formats import tiktoken_ranks, tokenizer_json
 from tokenize_lib.training_options import PretokenizeOptions, TrainOptions
 from tokenize_lib.vocabulary import Vocabulary
 
+_MERGE_COLUMNS = ("left_id", "right_id", "pair_count", "replaced")
+
 
 def load(path: str | Path, pretokenize: PretokenizeOptions | None = None) -> Vocabulary:
     """Load a vocabulary.
@@ -42,14 +44,12 @@ def _load_run(directory: Path) -> Vocabulary:
     options = _options(json.loads(record.read_text())["options"])
     vocab: Any = pq.read_table(directory / "vocab.parquet")
     merges: Any = pq.read_table(directory / "merges.parquet")
-    left, right, counts = (merges[name].combine_chunks() for name in ("left_id", "right_id", "pair_count"))
+    columns = (merges[name].combine_chunks() for name in _MERGE_COLUMNS)
     return Vocabulary(
         options,
         vocab["token"].to_pylist(),
         sum(kind == "alphabet" for kind in vocab["kind"].to_pylist()),
-        left,
-        right,
-        counts,
+        *columns,
     )
 
 
