@@ -31,7 +31,7 @@ def is_local(path: str) -> bool:
 
 
 def list_files(patterns: Sequence[str]) -> list[FoundFile]:
-    """Give each file that the patterns name, once, sorted by path.
+    """Give each file that the patterns name, once, sorted by path; also where several paths lead to it.
 
     Names that start with ``.`` or ``_`` are skipped below directories and by wildcards, unless the pattern has one too.
     Raises InputError for a pattern that names no file, and for a local file that may not be read.
@@ -42,7 +42,10 @@ def list_files(patterns: Sequence[str]) -> list[FoundFile]:
         if not files:
             raise InputError(_nothing_found(pattern))
         found.update((file.path, file) for file in files)
-    return [found[path] for path in sorted(found)]
+    by_file: dict[str, FoundFile] = {}
+    for path in sorted(found):
+        by_file.setdefault(str(Path(path).resolve()) if is_local(path) else path, found[path])
+    return list(by_file.values())
 
 
 def _nothing_found(pattern: str) -> str:

@@ -20,6 +20,7 @@ from tokenize_lib.start_alphabet import StartAlphabet
 
 _MAX_COUNT = 2**63 - 1
 _SMALLEST_SAMPLE, _LARGEST_SAMPLE = 1 << 19, 1 << 22  # bytes of pretokens
+_SMALLEST_SAMPLE_ROWS = 256  # a few long pretokens tell nothing of the others
 _LEAST_CORRECTION = 1 / 32
 _TOLERANCE = 1.25  # of the estimate: cutting again costs a little, too
 _PARTITIONS = 16  # of the pairs and segments of a round; no file that stays tells it
@@ -42,6 +43,14 @@ class RoundSetting:
     talk: Talk
 
 
+@dataclasses.dataclass(frozen=True)
+class TableSize:
+    """The bytes of the distinct pretokens, and how many they are."""
+
+    bytes: int
+    rows: int
+
+
 class Rounds:
     """The rounds of a training run; each is kept when it is done, so a stopped run goes on behind the last one.
 
@@ -49,21 +58,22 @@ class Rounds:
         setting: Where they run.
         alphabet: The start alphabet, and what is trained.
         pieces: The pretoken table.
-        table_bytes: Bytes of its pretokens.
+        size: How large it is.
     """
 
     def __init__(
-        self, setting: RoundSetting, alphabet: StartAlphabet, pieces: Sequence[RowGroup], table_bytes: int
+        self, setting: RoundSetting, alphabet: StartAlphabet, pieces: Sequence[RowGroup], size: TableSize
     ) -> None:
         self._setting = setting
-        self._runtime = setting.runtime.for_work(table_bytes)
+        self._runtime = setting.runtime.for_work(size.bytes)
         self._files = setting.files
         self._state = MergeState.start(alphabet)
         self._pieces: tuple[Piece, ...] = tuple(pieces)
         self._merges_in_pieces = 0
         self._correction = 1.0
-        sample_bytes = min(max(table_bytes // 64, _SMALLEST_SAMPLE), _LARGEST_SAMPLE)
-        self._rows_a_sample = max(1, math.ceil(table_bytes / sample_bytes))
+        sample_bytes = min(max(size.bytes // 64, _SMALLEST_SAMPLE), _LARGEST_SAMPLE)
+        rows_a_sample = min(math.ceil(size.bytes / sample_bytes), size.rows // _SMALLEST_SAMPLE_ROWS)
+        self._rows_a_sample = max(rows_a_sample, 1)
         self.rows: list[dict[str, Any]] = []
         """Rows of ``rounds.parquet``."""
 

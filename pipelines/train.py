@@ -12,8 +12,8 @@ from pipelines.inputs import ReadOptions, plan_input
 from pipelines.memory import MemoryShares
 from pipelines.merge_round import RowGroup
 from pipelines.pretoken_table import COUNTED, READ_STEP, PretokenPlan, count_pretokens
-from pipelines.progress import Talk
-from pipelines.rounds import Rounds, RoundSetting
+from pipelines.progress import Talk, format_bytes
+from pipelines.rounds import Rounds, RoundSetting, TableSize
 from pipelines.run_directory import Begun, RunDirectory, RunPlan
 from pipelines.run_files import RunFiles
 from pipelines.run_mode import RunMode
@@ -27,6 +27,8 @@ from tokenize_lib.formats import tiktoken_ranks, tokenizer_json
 from tokenize_lib.merge_rounds import MergeState
 from tokenize_lib.start_alphabet import StartAlphabet, byte_alphabet, character_alphabet
 from tokenize_lib.training_options import TrainOptions
+
+_LITTLE_MEMORY = 256 << 20
 
 
 def train(  # noqa: PLR0913 - one call a run, all by name
@@ -56,6 +58,11 @@ def train(  # noqa: PLR0913 - one call a run, all by name
         TokenbeamError: An option, an input or the output cannot be used; see its class.
     """
     started = time.monotonic()
+    if runtime.memory < _LITTLE_MEMORY:
+        talk.warn(
+            f"--memory {format_bytes(runtime.memory)} is less than the program itself takes, and may make a round of "
+            f"every few merges: {format_bytes(_LITTLE_MEMORY)} or more saves time"
+        )
     plan = plan_input(inputs, read)
     run_plan = RunPlan(
         command="train",
@@ -103,7 +110,8 @@ class _Training:
         pieces = list(_row_groups(self._files, self.counted["parts"]))
         table_bytes = sum(part["bytes"] for part in self.counted["parts"])
         setting = RoundSetting(self._files, self._plan.shares, self._runtime, self._talk)
-        rounds = Rounds(setting, self._alphabet(), pieces, table_bytes)
+        table_rows = sum(part["rows"] for part in self.counted["parts"])
+        rounds = Rounds(setting, self._alphabet(), pieces, TableSize(table_bytes, table_rows))
         state = rounds.run()
         self.seconds["rounds"] = sum(row["seconds"] for row in rounds.rows)
         before = time.monotonic()

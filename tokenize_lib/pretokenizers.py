@@ -120,9 +120,9 @@ def build_pretokenizer(options: PretokenizeOptions) -> Pretokenizer:
     name = options.pretokenizer
     if name not in PRETOKENIZERS and not name.startswith(REGEX_PREFIX):
         near = difflib.get_close_matches(name, PRETOKENIZERS, n=1)
-        meant = f"did you mean {near[0]}? " if near else ""
+        meant = f"did you mean {near[0]}? There" if near else "there"
         raise OptionError(
-            f"--pretokenizer {name!r}: no such rule; {meant}There are {', '.join(PRETOKENIZERS)} and regex:PATTERN"
+            f"--pretokenizer {name!r}: no such rule; {meant} are {', '.join(PRETOKENIZERS)} and regex:PATTERN"
         )
     try:
         return Pretokenizer(name, options.special_tokens, options.normalize, options.lowercase)

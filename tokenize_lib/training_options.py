@@ -16,6 +16,7 @@ TieBreak = Literal["ids", "first-seen"]
 
 MODELS = ("bpe", "wordpiece", "unigram")
 BYTES_IN_ALPHABET = 256
+_MOST_TOKENS = 2**31 - 1
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -44,6 +45,9 @@ class PretokenizeOptions:
     def __post_init__(self) -> None:
         if not self.pretokenizer:
             raise OptionError("--pretokenizer is empty: give a name such as o200k, or regex:PATTERN")
+        if self.pretokenizer == "regex:":
+            raise OptionError("--pretokenizer regex: has no pattern: write one behind the colon")
+        _require_unicode("--pretokenizer", self.pretokenizer)
         _require_one_of("--normalize", self.normalize, get_args(Normalization))
         _require_distinct_texts("--special-token", self.special_tokens)
 
@@ -135,6 +139,7 @@ class TrainOptions:
         ):
             if value is None:
                 continue
+            _require_unicode(flag, value)
             if not value:
                 raise OptionError(f"{flag} is empty: give the text of the mark, or leave the option out")
             if self.alphabet != "characters":
@@ -169,6 +174,8 @@ class TrainOptions:
     def _check_vocab_size(self) -> None:
         alphabet_size = BYTES_IN_ALPHABET if self.alphabet == "bytes" else 1
         smallest = len(self.special_tokens) + alphabet_size
+        if self.vocab_size > _MOST_TOKENS:
+            raise OptionError(f"--vocab-size {self.vocab_size} is too large: give at most {_MOST_TOKENS} (32-bit ids)")
         if self.vocab_size < smallest:
             alphabet = "the 256 bytes" if self.alphabet == "bytes" else "one character"
             specials = f" and {len(self.special_tokens)} special tokens" if self.special_tokens else ""
@@ -187,11 +194,19 @@ def _require_at_least(flag: str, value: int, smallest: int) -> None:
         raise OptionError(f"{flag} {value} is too small: give at least {smallest}")
 
 
+def _require_unicode(flag: str, text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise OptionError(f"{flag} {text!r} is not UTF-8: give it as Unicode text") from None
+
+
 def _require_distinct_texts(flag: str, texts: Sequence[str]) -> None:
     seen = set()
     for text in texts:
         if not text:
             raise OptionError(f"{flag} is empty: give the text of the token")
+        _require_unicode(flag, text)
         if text in seen:
             raise OptionError(f"{flag} {text!r} is given twice: leave one out")
         seen.add(text)

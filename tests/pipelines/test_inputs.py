@@ -219,3 +219,12 @@ def test_a_parquet_file_that_is_none(tmp_path: Path, content: bytes) -> None:
 def test_options_that_cannot_be_meant(options: dict[str, object], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         ReadOptions(**options)
+
+
+def test_a_file_that_several_paths_lead_to_is_read_once(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "a.txt").write_text("one\n")
+    (tmp_path / "link.txt").symlink_to(folder / "a.txt")
+    names = [str(folder / "a.txt"), f"{folder}/../folder/a.txt", str(tmp_path / "link.txt")]
+    assert [file.path for file in plan_input(names, ReadOptions()).files] == [min(names)]

@@ -215,8 +215,8 @@ def test_a_pretokenizer_can_be_pickled() -> None:
     ("spec", "message"),
     [
         ("o200", "--pretokenizer 'o200': no such rule; did you mean o200k[?] There are gpt2, cl100k, "),
-        ("zzz", "--pretokenizer 'zzz': no such rule; There are gpt2, "),
-        ("regex:(", r"--pretokenizer: the pattern \"\(\" cannot be run: "),
+        ("zzz", "--pretokenizer 'zzz': no such rule; there are gpt2, "),
+        ("regex:(", r"--pretokenizer: the pattern \( cannot be run: "),
         (r"regex:\p{Nonsense}", "cannot be run"),
     ],
 )

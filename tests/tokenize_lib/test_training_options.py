@@ -134,3 +134,27 @@ def test_refuses_pretokenizing_that_cannot_be(options, message):
     with pytest.raises(OptionError) as caught:
         PretokenizeOptions(**options)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"vocab_size": 2**31}, "--vocab-size 2147483648 is too large: give at most 2147483647"),
+        ({"alphabet": "characters", "unk_token": "\udcff"}, "--unk-token '.*dcff' is not UTF-8"),
+    ],
+)
+def test_values_that_no_file_could_hold_are_refused(given, message):
+    with pytest.raises(OptionError, match=message):
+        TrainOptions(**given)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"special_tokens": ("\udcff",)}, "--special-token '.*dcff' is not UTF-8"),
+        ({"pretokenizer": "regex:"}, "--pretokenizer regex: has no pattern"),
+    ],
+)
+def test_pretokenizing_that_cannot_be_meant_is_refused(given, message):
+    with pytest.raises(OptionError, match=message):
+        PretokenizeOptions(**given)

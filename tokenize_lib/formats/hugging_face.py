@@ -14,6 +14,7 @@ from tokenize_lib.training_options import Alphabet, Normalization, PretokenizeOp
 Json = dict[str, Any]
 
 _DROPS_SPACES = ("whitespace", "bert")
+_STRIP_ONE: Json = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
 _METASPACE: Json = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
 
 
@@ -47,7 +48,9 @@ def decoder(options: TrainOptions) -> Json | None:
     metaspace = [_METASPACE] if name == "metaspace" else []
     if options.alphabet == "bytes":
         byte_level = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
-        return _one_or_sequence([byte_level, *metaspace], "decoders")
+        # Behind ByteLevel all is one piece, and in the first piece Metaspace's decoder drops every mark.
+        spaces = [{"type": "Replace", "pattern": {"String": "▁"}, "content": " "}, _STRIP_ONE] if metaspace else []
+        return _one_or_sequence([byte_level, *spaces], "decoders")
     if name in _DROPS_SPACES:
         return _decoder_that_guesses_spaces(options)
     marks: list[Json] = []

@@ -51,7 +51,9 @@ def hf_bytes(pretokenizer: str, **options: Any) -> tuple[Tokenizer, TrainOptions
         tokenizer.pre_tokenizer = pre_tokenizers.Sequence([CUTS[pretokenizer](), BYTE_LEVEL])
     tokenizer.decoder = decoders.ByteLevel()
     if pretokenizer == "metaspace":
-        tokenizer.decoder = decoders.Sequence([decoders.ByteLevel(), decoders.Metaspace("▁", "always", split=True)])
+        # Not decoders.Metaspace: behind ByteLevel all is one piece, and in the first piece it drops every mark.
+        spaces = [decoders.Replace("▁", " "), decoders.Strip(" ", 1, 0)]
+        tokenizer.decoder = decoders.Sequence([decoders.ByteLevel(), *spaces])
     pretokenize = PretokenizeOptions(pretokenizer=pretokenizer, **options)
     return tokenizer, TrainOptions(vocab_size=400, pretokenize=pretokenize)
 
@@ -149,6 +151,14 @@ def test_characters(pretokenizer: str, decoder: Any, unk_token: str | None) -> N
     assert_encodes_as_trained(loaded, model)
     if isinstance(decoder, decoders.Fuse):
         assert [loaded.decode(loaded.encode(text).ids) for text in TEXTS] == list(TEXTS)
+
+
+@pytest.mark.parametrize("pretokenizer", ["gpt2", "cl100k", "o200k", "metaspace", "space-prefixed", "none"])
+def test_bytes_decode_to_the_text(pretokenizer: str) -> None:
+    tokenizer, options = hf_bytes(pretokenizer)
+    loaded = Tokenizer.from_str(tokenizer_json.render(vocabulary_of(train_both(tokenizer, options))))
+    for text in ["hello world foo", "two  spaces", *TEXTS]:
+        assert loaded.decode(loaded.encode(text).ids) == text
 
 
 MARKS: list[dict[str, str]] = [

@@ -31,8 +31,9 @@ enum Rule {
 impl Rule {
     fn named(spec: &str) -> Result<Self> {
         if let Some(pattern) = spec.strip_prefix("regex:") {
-            let regex = Regex::new(pattern)
-                .map_err(|error| KernelError::Value(format!("the pattern {pattern:?} cannot be run: {error}")))?;
+            let regex = Regex::new(pattern).map_err(|error| {
+                KernelError::Value(format!("the pattern {pattern} cannot be run: {}", causes(&error)))
+            })?;
             return Ok(Self::Regex(Box::new(regex)));
         }
         Ok(match spec {
@@ -222,6 +223,13 @@ fn with_metaspaces(text: &str) -> String {
 }
 
 /// Cuts a text at both ends of every match, also of an empty one.
+/// An error and what caused it, in one line.
+fn causes(error: &dyn std::error::Error) -> String {
+    let chain = std::iter::successors(Some(error), |error| error.source());
+    let text = chain.map(|error| error.to_string()).collect::<Vec<_>>().join(": ");
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 fn cut_at_matches(section: &str, regex: &Regex, mut visit: impl FnMut(Range<usize>)) -> Result<()> {
     let mut start = 0;
     for found in regex.find_iter(section) {
