@@ -22,6 +22,8 @@ from pipelines.train import train
 from pipelines.train_summary import TrainSummary
 from tests.oracles import bpe
 from tests.oracles import pretokens as pretoken_oracle
+from tokenize_lib.encoder import Encoder
+from tokenize_lib.loading import load
 from tokenize_lib.training_options import PretokenizeOptions, TrainOptions
 
 GIB = 1 << 30
@@ -262,3 +264,11 @@ def test_tables_are_as_their_schemas_say(reference: Path) -> None:
     table = pa.concat_tables(parts)
     counted = counted_pretokens(documents(), SMALL)
     assert dict(zip(table["pretoken"].to_pylist(), table["count"].to_pylist(), strict=True)) == dict(counted)
+
+
+def test_a_run_directory_is_loaded(reference: Path) -> None:
+    loaded = load(reference)
+    assert loaded.options == SMALL
+    model = bpe.train(counted_pretokens(documents(), SMALL), SMALL)
+    assert tuple(loaded.tokens) == model.tokens
+    assert Encoder(loaded).encode("lowest") == bpe.encode("lowest", model)

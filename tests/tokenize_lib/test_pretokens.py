@@ -1,3 +1,5 @@
+import itertools
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -223,3 +225,19 @@ def test_runs_that_are_no_sorted_tables_are_errors() -> None:
     with pytest.raises(ValueError, match="1 batches but 0 flags"):
         merge_sorted([table], [])
     assert merge_sorted([], [])[1] == []
+
+
+@pytest.mark.parametrize("spec", ["gpt2", "cl100k", "o200k"])
+@pytest.mark.parametrize("before", ["", "a ", "A", " ", "1", "x'lL"])
+def test_contractions_in_any_place_of_a_long_text(spec: str, before: str) -> None:
+    """The fast path classes 64 bytes at once, and short texts do not take it: `'lL` was cut before its capital."""
+    options = PretokenizeOptions(pretokenizer=spec)
+    endings = ["s", "t", "m", "d", "ll", "ve", "re"]
+    cases = {"".join(letters) for end in endings for letters in itertools.product(*((c, c.upper()) for c in end))}
+    documents = [
+        f"{before}{'x' * length}'{end}{after}{'x' * 40}"
+        for length in range(70)
+        for end in sorted(cases | {"ſ", "'ll", "q"})
+        for after in ("", "X", " ", "'LL")
+    ]
+    assert counts_of(count_pretokens(pa.array(documents), options)) == oracle.count(documents, options)

@@ -121,7 +121,9 @@ pub fn o200k(window: &Window<'_>) -> u64 {
             && let Some(length) = contraction_of_any_case(window.from(at))
         {
             contraction_end = at + length;
-            starts = starts & !(1 << at) | 1 << contraction_end;
+            // Nothing begins inside it, also where a capital stands behind a small letter: `'lL`.
+            let inside = ((1 << length) - 1) << at;
+            starts = starts & !inside | 1 << contraction_end;
         }
     }
     starts & below(sure)
