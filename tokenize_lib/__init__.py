@@ -1,6 +1,13 @@
 """What is computed: functions over Arrow arrays and tables. No Beam, no command line, no network, no clock.
 
-For data that fits in memory::
+To count and encode::
+
+    from tokenize_lib import load_tokenizer
+
+    tokenizer = load_tokenizer("o200k_base")
+    tokenizer.count(texts), tokenizer.encode("low lower lowest")
+
+To train, for data that fits in memory::
 
     from tokenize_lib import Encoder, PretokenizeOptions, TrainOptions, count_pretokens, train
 
@@ -15,9 +22,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tokenize_lib.bpe import train
     from tokenize_lib.encoder import Encoder
+    from tokenize_lib.encodings import load_tokenizer
     from tokenize_lib.errors import InputError, OptionError, OutputError, TokenbeamError
     from tokenize_lib.loading import load
     from tokenize_lib.pretokens import count_pretokens
+    from tokenize_lib.tokenizer import Token, Tokenizer
     from tokenize_lib.training_options import PretokenizeOptions, TrainOptions
     from tokenize_lib.vocabulary import Vocabulary
 
@@ -27,11 +36,14 @@ __all__ = [
     "OptionError",
     "OutputError",
     "PretokenizeOptions",
+    "Token",
     "TokenbeamError",
+    "Tokenizer",
     "TrainOptions",
     "Vocabulary",
     "count_pretokens",
     "load",
+    "load_tokenizer",
     "train",
 ]
 
@@ -41,11 +53,14 @@ _MODULES = {
     "OptionError": "errors",
     "OutputError": "errors",
     "PretokenizeOptions": "training_options",
+    "Token": "tokenizer",
     "TokenbeamError": "errors",
+    "Tokenizer": "tokenizer",
     "TrainOptions": "training_options",
     "Vocabulary": "vocabulary",
     "count_pretokens": "pretokens",
     "load": "loading",
+    "load_tokenizer": "encodings",
     "train": "bpe",
 }
 

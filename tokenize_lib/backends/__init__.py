@@ -1,0 +1,1 @@
+"""What runs a tokenizer: one module a backend, each imported when a tokenizer needs it."""

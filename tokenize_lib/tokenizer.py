@@ -1,0 +1,222 @@
+"""One tokenizer, whatever runs it: count, encode, decode, and the pieces of a text.
+
+`tokenize_lib.load_tokenizer` gives one for a name or a path. To encode with a `Vocabulary` that training has just made
+in memory there is `Encoder`; written to files, it is loaded as any other tokenizer.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeAlias, overload
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tokenize_lib.errors import InputError, OptionError
+from tokenize_lib.pretokens import large_binary_chunks
+
+Special: TypeAlias = Literal["text", "allow", "deny"] | Collection[str]
+"""What the text of a special token is: text like any other; that token; an error; or that token for these alone."""
+
+Texts: TypeAlias = "pa.Array[Any] | pa.ChunkedArray[Any]"
+"""Texts of any Arrow type: ``string``, ``large_string``, ``string_view``, ``binary``, ``large_binary``,
+``binary_view`` or a dictionary of one of them; UTF-8."""
+
+IDS: Any = pa.large_list(pa.uint32())
+
+_find: Any = pc.find_substring_regex
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Token:
+    """One piece of a text.
+
+    Attributes:
+        id: Its id; None for words, which have none.
+        bytes: What the vocabulary has for it. It may begin or end inside a character.
+        start: Byte of the text's UTF-8 at which it begins; None where the tokenizer rewrites text and cannot tell.
+        end: Byte behind its last one, or None likewise.
+    """
+
+    id: int | None
+    bytes: bytes
+    start: int | None
+    end: int | None
+
+
+class Tokenizer(ABC):
+    """Counts, encodes and decodes by one vocabulary. It is immutable, and any number of threads may use one.
+
+    A pickled tokenizer holds what it is made of, so that a worker without the file can load it; within a process equal
+    ones are made once.
+
+    Attributes:
+        name: The encoding's name (``o200k_base``, also when a model was asked for), or that of the file or directory.
+        backend: What runs it: ``kernel``, ``hugging-face``, ``sentencepiece`` or ``units``.
+        vocab_size: One more than the highest id; None for ``words``.
+        special_tokens: The tokens that stand for no text of their own, and their ids.
+        digest: SHA-256, in hexadecimal, of the files that it was loaded from; equal ones encode equally.
+    """
+
+    name: str
+    backend: str
+    vocab_size: int | None
+    special_tokens: Mapping[str, int]
+    digest: str
+
+    def __repr__(self) -> str:
+        return f"<Tokenizer {self.name} on {self.backend}>"
+
+    @overload
+    def count(self, texts: str | bytes, *, special: Special = "text") -> int: ...
+    @overload
+    def count(self, texts: Texts, *, special: Special = "text") -> pa.Int64Array: ...
+
+    def count(self, texts: str | bytes | Texts, *, special: Special = "text") -> int | pa.Int64Array:
+        """Count tokens, without making ids where the backend can.
+
+        Args:
+            texts: A text, or an array of them.
+            special: What the texts of special tokens are.
+
+        Returns:
+            The tokens of the text; or an ``int64`` array, the tokens of each.
+
+        Raises:
+            InputError: A text is null or not UTF-8, or has a special token that is denied.
+            OptionError: ``special`` names a token that is none.
+        """
+        taken = self._taken(special)
+        if isinstance(texts, (str, bytes)):
+            return int(self._count(self._checked(one_text(texts), special), taken)[0].as_py())
+        counts = [self._count(chunk, taken) for chunk in self._chunks(texts, special)]
+        return pa.concat_arrays(counts) if counts else pa.array([], pa.int64())
+
+    @overload
+    def encode(self, texts: str | bytes, *, special: Special = "text") -> list[int]: ...
+    @overload
+    def encode(self, texts: Texts, *, special: Special = "text") -> pa.LargeListArray[Any]: ...
+
+    def encode(self, texts: str | bytes | Texts, *, special: Special = "text") -> list[int] | pa.LargeListArray[Any]:
+        """Give token ids, those of the texts alone: no begin, end or padding is added.
+
+        Args:
+            texts: A text, or an array of them.
+            special: What the texts of special tokens are.
+
+        Returns:
+            The ids of the text; or a ``large_list<uint32>`` array, the ids of each.
+
+        Raises:
+            InputError: A text is null or not UTF-8, has a special token that is denied, or a character that the
+                vocabulary has not and no token stands for.
+            OptionError: ``special`` names a token that is none, or these tokens have no ids.
+        """
+        taken = self._taken(special)
+        if isinstance(texts, (str, bytes)):
+            ids: list[int] = self._encode(self._checked(one_text(texts), special), taken)[0].as_py()
+            return ids
+        lists = [self._encode(chunk, taken) for chunk in self._chunks(texts, special)]
+        return pa.concat_arrays(lists) if lists else pa.array([], IDS)
+
+    @abstractmethod
+    def decode(self, ids: Sequence[int]) -> bytes:
+        """Give the text that ids stand for, as UTF-8; a part of a text's ids may end inside a character.
+
+        Raises:
+            InputError: There is no such id.
+        """
+
+    @abstractmethod
+    def tokens(self, text: str | bytes, *, special: Special = "text") -> list[Token]:
+        """Give the pieces of a text, from left to right.
+
+        Raises:
+            InputError: As `encode`.
+        """
+
+    @abstractmethod
+    def _count(self, texts: pa.Array[Any], taken: frozenset[str]) -> pa.Int64Array:
+        """Count the tokens of each of some ``large_binary`` texts, none of them null.
+
+        ``taken`` are the special tokens whose text is that token.
+        """
+
+    @abstractmethod
+    def _encode(self, texts: pa.Array[Any], taken: frozenset[str]) -> pa.LargeListArray[Any]:
+        """Give the ids of each text, as ``large_list<uint32>``; otherwise as `_count`."""
+
+    def _taken(self, special: Special) -> frozenset[str]:
+        if isinstance(special, str):
+            if special not in {"text", "allow", "deny"}:
+                raise OptionError(f"special {special!r} is none of text, allow, deny, nor a set of special tokens")
+            return frozenset(self.special_tokens if special == "allow" else ())
+        for token in special:
+            if token not in self.special_tokens:
+                known = ", ".join(list(self.special_tokens)[:9]) or "none"
+                raise OptionError(f"{token!r} is no special token of {self.name}, which has {known}")
+        return frozenset(special)
+
+    def _chunks(self, texts: Texts, special: Special) -> Iterator[pa.Array[Any]]:
+        first_row = 0
+        for chunk in large_binary_chunks(texts):
+            if chunk.null_count:
+                row = first_row + chunk.is_null().index(pa.scalar(value=True)).as_py()
+                raise InputError(f"text {row} is null: drop nulls or fill them with empty texts")
+            yield self._checked(chunk, special, first_row)
+            first_row += len(chunk)
+
+    def _checked(self, texts: pa.Array[Any], special: Special, first_row: int | None = None) -> pa.Array[Any]:
+        """The texts as they are, if they have no special token that is denied."""
+        if special != "deny" or not self.special_tokens:
+            return texts
+        longest_first = sorted((token.encode() for token in self.special_tokens), key=len, reverse=True)
+        pattern = b"|".join(re.escape(token) for token in longest_first)
+        places = _find(texts, pattern=pattern).to_numpy()
+        rows = np.flatnonzero(places >= 0)
+        if not len(rows):
+            return texts
+        row = int(rows[0])
+        place, text = int(places[row]), texts[row].as_py()
+        found = next(token for token in longest_first if text.startswith(token, place))
+        where = "the text" if first_row is None else f"text {first_row + row}"
+        raise InputError(
+            f"{where} has the special token {found.decode()!r} at byte {place}: "
+            'allow special tokens, or take them as text (special="allow" or "text")'
+        )
+
+
+def one_text(text: str | bytes) -> pa.Array[Any]:
+    """Give one text as an array.
+
+    Raises:
+        InputError: It has a lone surrogate.
+    """
+    if isinstance(text, str):
+        try:
+            text = text.encode()
+        except UnicodeEncodeError as error:
+            raise InputError(f"the text is no Unicode: it has a lone surrogate at character {error.start}") from None
+    return pa.array([text], pa.large_binary())
+
+
+def strings_of(texts: pa.Array[Any]) -> pa.Array[Any]:
+    """Give ``large_binary`` texts as ``large_string``, without a copy.
+
+    Raises:
+        InputError: One is not UTF-8.
+    """
+    try:
+        return texts.cast(pa.large_string())
+    except pa.ArrowInvalid:
+        for row, text in enumerate(texts):
+            try:
+                text.as_py().decode()
+            except UnicodeDecodeError as error:
+                where = f"text {row} is" if len(texts) > 1 else "the text is"
+                raise InputError(f"{where} not UTF-8: byte {error.start} is {text.as_py()[error.start]:#04x}") from None
+        raise
