@@ -28,6 +28,29 @@ class PretokenCounter:
 
 def merge_sorted(heads: Sequence[pa.RecordBatch], last: Sequence[bool]) -> tuple[pa.RecordBatch, list[int]]: ...
 
+# Counting and encoding
+
+class SpecialTokens:
+    def __new__(cls, texts: Sequence[str], ids: Sequence[int]) -> Self: ...
+
+class BytePairModel:
+    def __new__(
+        cls,
+        tokens: pa.Array[Any],
+        merges: pa.RecordBatch | None,
+        *,
+        byte_ids: pa.Array[Any],
+        whole_pretokens: bool,
+    ) -> Self: ...
+    def count(
+        self, pretokenizer: Pretokenizer, texts: pa.Array[Any], special: SpecialTokens | None = None
+    ) -> pa.Int64Array: ...
+    def encode(
+        self, pretokenizer: Pretokenizer, texts: pa.Array[Any], special: SpecialTokens | None = None
+    ) -> pa.LargeListArray[Any]: ...
+
+def text_sizes(texts: pa.Array[Any]) -> pa.RecordBatch: ...
+
 # Records: blocks of text and JSON Lines into documents and bad records.
 
 @final

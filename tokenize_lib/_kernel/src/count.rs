@@ -335,7 +335,7 @@ fn hash_of_short(key: u128) -> u64 {
     fold(key as u64 ^ PI[0], (key >> 64) as u64 ^ PI[1])
 }
 
-fn hash_of_long(pretoken: &[u8]) -> u64 {
+pub fn hash_of_long(pretoken: &[u8]) -> u64 {
     let (chunks, rest) = pretoken.as_chunks::<16>();
     let mut last = [0; 16];
     last[..rest.len()].copy_from_slice(rest);

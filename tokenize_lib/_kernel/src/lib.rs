@@ -4,6 +4,8 @@
 pub mod alphabet;
 #[cfg(feature = "extension-module")]
 mod bindings;
+pub mod byte_pair_model;
+pub mod byte_strings;
 pub mod count;
 pub mod drain;
 pub mod encode;
@@ -18,6 +20,8 @@ pub mod records;
 pub mod scanners;
 pub mod segments;
 pub mod sorted_runs;
+pub mod special_tokens;
+pub mod text_sizes;
 pub mod threshold;
 pub mod train;
 pub mod unicode;

@@ -157,14 +157,14 @@ fn decode(bytes: &[u8], length: usize) -> Option<char> {
 }
 
 #[inline(always)]
-fn equal(bytes: &[u8; WIDTH], byte: u8) -> u64 {
+pub fn equal(bytes: &[u8; WIDTH], byte: u8) -> u64 {
     within(bytes, byte, byte)
 }
 
 /// The bytes from `first` to `last`.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn within(bytes: &[u8; WIDTH], first: u8, last: u8) -> u64 {
+pub fn within(bytes: &[u8; WIDTH], first: u8, last: u8) -> u64 {
     use std::arch::x86_64::{
         __m128i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8, _mm_set1_epi8, _mm_sub_epi8,
     };
@@ -190,7 +190,7 @@ fn within(bytes: &[u8; WIDTH], first: u8, last: u8) -> u64 {
 /// The bytes from `first` to `last`.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
-fn within(bytes: &[u8; WIDTH], first: u8, last: u8) -> u64 {
+pub fn within(bytes: &[u8; WIDTH], first: u8, last: u8) -> u64 {
     let is_within = |byte: u8| u64::from(byte.wrapping_sub(first) <= last - first);
     bytes.iter().rev().fold(0, |set, byte| set << 1 | is_within(*byte))
 }

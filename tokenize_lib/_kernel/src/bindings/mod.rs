@@ -1,10 +1,12 @@
 //! Python's view of the kernel: one file a subject, each with its own `register`.
 
+mod byte_pair_model;
 mod columns;
 mod count;
 mod pretokenize;
 mod records;
 mod rounds;
+mod text_sizes;
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -26,5 +28,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     pretokenize::register(module)?;
     count::register(module)?;
     records::register(module)?;
-    rounds::register(module)
+    rounds::register(module)?;
+    byte_pair_model::register(module)?;
+    text_sizes::register(module)
 }

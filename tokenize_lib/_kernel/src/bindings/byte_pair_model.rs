@@ -1,0 +1,225 @@
+//! `BytePairModel` and `SpecialTokens`: counting and encoding of texts.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, Int64Array, LargeBinaryArray, LargeListArray, RecordBatch, UInt32Array};
+use arrow_buffer::{OffsetBuffer, ScalarBuffer};
+use arrow_schema::{DataType, Field};
+use pyo3::prelude::*;
+use pyo3_arrow::{PyArray, PyRecordBatch};
+
+use super::columns::column;
+use super::pretokenize::{PyPretokenizer, document, large_binary};
+use crate::byte_pair_model::{BytePairModel, NO_SYMBOL, Scratch};
+use crate::byte_strings::ByteStrings;
+use crate::error::{KernelError, Result};
+use crate::pretokenize::Pretokenizer;
+use crate::special_tokens::SpecialTokens;
+
+/// Texts that are one token each. They are found in the text as given (leftmost, then longest) and cut out before
+/// anything is normalized.
+///
+/// Args:
+///     texts: The special tokens.
+///     ids: The id of each.
+///
+/// Raises:
+///     ValueError: A text is empty, or there are more texts than ids, or fewer.
+#[pyclass(name = "SpecialTokens", module = "tokenize_lib._native", frozen)]
+struct PySpecialTokens(SpecialTokens);
+
+#[pymethods]
+impl PySpecialTokens {
+    #[new]
+    fn new(texts: Vec<String>, ids: Vec<u32>) -> PyResult<Self> {
+        Ok(Self(SpecialTokens::new(&texts, ids)?))
+    }
+}
+
+/// Byte-pair encoding, exactly as tiktoken does it with ranks and Hugging Face with merges. Immutable; any number of
+/// threads may use it at once.
+///
+/// Args:
+///     tokens: ``large_binary``, the bytes of each id; null where there is no such id.
+///     merges: ``left``, ``right``, ``new``: ``uint32``, in the order of their ranks. None: by tiktoken's rule neighbours
+///         merge if their bytes together are a token, the lowest id first.
+///     byte_ids: ``uint32``, the id of each of the 256 bytes; null with merges alone: the byte is left out.
+///     whole_pretokens: A pretoken that is a token is that token, whatever its merges (with ranks always so).
+///
+/// Raises:
+///     TypeError: An array is of another type.
+///     ValueError: Not 256 byte ids, or an id that the vocabulary has not.
+#[pyclass(name = "BytePairModel", module = "tokenize_lib._native", frozen)]
+struct PyBytePairModel(BytePairModel);
+
+#[pymethods]
+impl PyBytePairModel {
+    #[new]
+    #[pyo3(signature = (tokens, merges, *, byte_ids, whole_pretokens))]
+    fn new(
+        py: Python<'_>,
+        tokens: PyArray,
+        merges: Option<PyRecordBatch>,
+        byte_ids: PyArray,
+        whole_pretokens: bool,
+    ) -> PyResult<Self> {
+        let merges = merges.map(PyRecordBatch::into_inner);
+        Ok(Self(py.detach(|| model(&tokens, merges.as_ref(), &byte_ids, whole_pretokens))?))
+    }
+
+    /// Count the tokens of texts.
+    ///
+    /// Args:
+    ///     pretokenizer: How texts are cut.
+    ///     texts: ``large_binary`` of valid UTF-8, without nulls.
+    ///     special: Texts that are one token each; None: all is text.
+    ///
+    /// Returns:
+    ///     ``int64``, the tokens of each text.
+    ///
+    /// Raises:
+    ///     TypeError: The array is of another type.
+    ///     ValueError: A null, invalid UTF-8, or a pattern that gives up on a text.
+    #[pyo3(signature = (pretokenizer, texts, special = None))]
+    fn count(
+        &self,
+        py: Python<'_>,
+        pretokenizer: &PyPretokenizer,
+        texts: PyArray,
+        special: Option<&PySpecialTokens>,
+    ) -> PyResult<Py<PyAny>> {
+        let special = special.map(|special| &special.0);
+        let counts = py.detach(|| count(&self.0, &pretokenizer.inner, large_binary(&texts)?, special))?;
+        Ok(PyArray::from_array_ref(counts).to_pyarrow(py)?.unbind())
+    }
+
+    /// Encode texts.
+    ///
+    /// Args:
+    ///     pretokenizer: How texts are cut.
+    ///     texts: ``large_binary`` of valid UTF-8, without nulls.
+    ///     special: Texts that are one token each; None: all is text.
+    ///
+    /// Returns:
+    ///     ``large_list<uint32>``, the token ids of each text.
+    ///
+    /// Raises:
+    ///     TypeError: The array is of another type.
+    ///     ValueError: A null, invalid UTF-8, or a pattern that gives up on a text.
+    #[pyo3(signature = (pretokenizer, texts, special = None))]
+    fn encode(
+        &self,
+        py: Python<'_>,
+        pretokenizer: &PyPretokenizer,
+        texts: PyArray,
+        special: Option<&PySpecialTokens>,
+    ) -> PyResult<Py<PyAny>> {
+        let special = special.map(|special| &special.0);
+        let lists = py.detach(|| encode(&self.0, &pretokenizer.inner, large_binary(&texts)?, special))?;
+        Ok(PyArray::from_array_ref(lists).to_pyarrow(py)?.unbind())
+    }
+}
+
+fn model(
+    tokens: &PyArray,
+    merges: Option<&RecordBatch>,
+    byte_ids: &PyArray,
+    whole_pretokens: bool,
+) -> Result<BytePairModel> {
+    let tokens = tokens.array().as_any().downcast_ref::<LargeBinaryArray>().ok_or_else(|| KernelError::Type {
+        expected: "tokens of type large_binary",
+        found: tokens.array().data_type().to_string(),
+    })?;
+    let tokens = ByteStrings::new(tokens.iter())?;
+    let byte_ids = byte_ids.array().as_any().downcast_ref::<UInt32Array>().ok_or_else(|| KernelError::Type {
+        expected: "byte_ids of type uint32",
+        found: byte_ids.array().data_type().to_string(),
+    })?;
+    let byte_ids: Vec<u32> = byte_ids.iter().map(|id| id.unwrap_or(NO_SYMBOL)).collect();
+    let byte_ids = byte_ids
+        .try_into()
+        .map_err(|ids: Vec<u32>| KernelError::Value(format!("there are 256 bytes, but {} byte_ids", ids.len())))?;
+    let Some(merges) = merges else {
+        return BytePairModel::from_ranks(tokens, byte_ids);
+    };
+    let [left, right, new] = ["left", "right", "new"]
+        .map(|name| column::<UInt32Array>(merges, name, "merges with left, right, new: uint32 without nulls"));
+    let (left, right, new) = (left?.values(), right?.values(), new?.values());
+    let merges = (0..left.len()).map(|rank| (left[rank], right[rank], new[rank]));
+    BytePairModel::from_merges(tokens, merges, byte_ids, whole_pretokens)
+}
+
+/// Calls `visit` with each pretoken of a text and each special token, in their order.
+fn for_each_piece(
+    pretokenizer: &Pretokenizer,
+    text: &str,
+    special: Option<&SpecialTokens>,
+    mut visit: impl FnMut(Piece<'_>),
+) -> Result<()> {
+    let mut cut = |part: &str, special_id: Option<u32>| {
+        pretokenizer.for_each_section(part, |section, _| {
+            let bytes = section.as_bytes();
+            pretokenizer.for_each_pretoken(&section, |range| visit(Piece::Pretoken(&bytes[range])))
+        })?;
+        if let Some(id) = special_id {
+            visit(Piece::Special(id));
+        }
+        Ok(())
+    };
+    match special {
+        Some(special) => special.for_each_part(text, cut),
+        None => cut(text, None),
+    }
+}
+
+enum Piece<'t> {
+    Pretoken(&'t [u8]),
+    Special(u32),
+}
+
+fn count(
+    model: &BytePairModel,
+    pretokenizer: &Pretokenizer,
+    texts: &LargeBinaryArray,
+    special: Option<&SpecialTokens>,
+) -> Result<ArrayRef> {
+    let mut scratch = Scratch::default();
+    let mut counts = Vec::with_capacity(texts.len());
+    for row in 0..texts.len() {
+        let mut count = 0;
+        for_each_piece(pretokenizer, document(texts, row)?, special, |piece| {
+            count += match piece {
+                Piece::Pretoken(pretoken) => model.count(pretoken, &mut scratch) as i64,
+                Piece::Special(_) => 1,
+            };
+        })?;
+        counts.push(count);
+    }
+    Ok(Arc::new(Int64Array::from(counts)))
+}
+
+fn encode(
+    model: &BytePairModel,
+    pretokenizer: &Pretokenizer,
+    texts: &LargeBinaryArray,
+    special: Option<&SpecialTokens>,
+) -> Result<ArrayRef> {
+    let mut scratch = Scratch::default();
+    let mut ids = Vec::new();
+    let mut ends = vec![0];
+    for row in 0..texts.len() {
+        for_each_piece(pretokenizer, document(texts, row)?, special, |piece| match piece {
+            Piece::Pretoken(pretoken) => model.encode(pretoken, &mut scratch, &mut ids),
+            Piece::Special(id) => ids.push(id),
+        })?;
+        ends.push(ids.len() as i64);
+    }
+    let item = Arc::new(Field::new_list_field(DataType::UInt32, true));
+    let ends = OffsetBuffer::new(ScalarBuffer::from(ends));
+    Ok(Arc::new(LargeListArray::new(item, ends, Arc::new(UInt32Array::from(ids)), None)))
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PySpecialTokens>()?;
+    module.add_class::<PyBytePairModel>()
+}
