@@ -3,7 +3,7 @@
 A plan depends on the files alone. Documents and their positions do not depend on how a file is split.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -55,8 +55,12 @@ class InputPlan:
             yield tuple(group)
 
 
-def plan_input(patterns: Sequence[str], options: ReadOptions, *, split_bytes: int = SPLIT_BYTES) -> InputPlan:
+def plan_input(
+    patterns: Sequence[str], options: ReadOptions, *, split_bytes: int | Callable[[int], int] = SPLIT_BYTES
+) -> InputPlan:
     """List the files and split them. Reads no text: names and sizes, and the footers of Parquet files.
+
+    split_bytes: about the size of a split, or what gives it for the size of all files.
 
     Raises InputError if a pattern names nothing, if all files are empty, and if a Parquet file has no such column.
     """
@@ -64,6 +68,8 @@ def plan_input(patterns: Sequence[str], options: ReadOptions, *, split_bytes: in
     if not any(file.bytes for file in files):
         also = f" and {len(files) - 1} more" if len(files) > 1 else ""
         raise InputError(f"{files[0].path}{also}: no document, all input is empty; give files with text")
+    if not isinstance(split_bytes, int):
+        split_bytes = split_bytes(sum(file.bytes for file in files))
     with ThreadPoolExecutor(_PLANNING_THREADS) as pool:
         footers = pool.map(lambda file: _split_parquet(file, options, split_bytes), filter(_has_row_groups, files))
         parquet = [split for splits in footers for split in splits]

@@ -6,6 +6,7 @@ that is started again or dies leaves nothing that anyone reads. All of them lie 
 
 import contextlib
 import dataclasses
+import itertools
 import math
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
@@ -63,6 +64,29 @@ def write_partial_tables(
                 batches += 1
             written.append((partition, PartialTable(name, first, batches, sink.tell() - start)))
     yield from written
+
+
+def write_partial_run(files: RunFiles, folder: str, batches: Iterable[pa.RecordBatch]) -> PartialTable | None:
+    """Write batches as they come into a new file of one table; None if they have no row."""
+    filled = (batch for batch in batches if batch.num_rows)
+    if (first := next(filled, None)) is None:
+        return None
+    name = f"{folder}/{uuid.uuid4().hex}.arrow"
+    count = 0
+    with (
+        output_errors(files.path(name), "written"),
+        contextlib.closing(
+            FileSystems.create(files.path(name), compression_type=CompressionTypes.UNCOMPRESSED)
+        ) as file,
+        pa.PythonFile(file, mode="w") as sink,
+    ):
+        with pa.ipc.new_file(sink, first.schema, options=_OPTIONS) as writer:
+            for table in itertools.chain([first], filled):
+                for batch in _cut(table):
+                    writer.write_batch(batch)
+                    count += 1
+        size = sink.tell()
+    return PartialTable(name, 0, count, size)
 
 
 def read_partial_table(files: RunFiles, table: PartialTable) -> Iterator[pa.RecordBatch]:

@@ -33,7 +33,11 @@ RECORD = "run.json"
 _STATE = f"{WORK}/run-state.json"
 _LOCK = f"{WORK}/lock"
 _UNFINISHED = f"{UNFINISHED}/"
-_FLAGS = {"special_tokens": "--special-token"}
+_FLAGS = {
+    "special_tokens": "--special-token",
+    "tokenizers": "--tokenizer",
+    "context_limits": "--context-limit",
+}
 
 
 class Begun(enum.Enum):
@@ -49,7 +53,7 @@ class RunPlan:
     """What a run is asked to do: all that must be the same for a run to be resumed.
 
     Attributes:
-        command: ``train``.
+        command: ``train`` or ``count``.
         options: Every option that changes the result, as JSON values.
         inputs: A dictionary for each input file, with its ``path`` and what tells its versions apart (bytes, etag).
     """
@@ -119,6 +123,7 @@ class RunDirectory:
         results: Mapping[str, Any],
         seconds: Mapping[str, float],
         inputs: Sequence[Mapping[str, Any]] | None = None,
+        also: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Write ``run.json`` and remove ``.work/``.
 
@@ -127,6 +132,7 @@ class RunDirectory:
             results: The figures of the run.
             seconds: Wall time by step, of this process alone.
             inputs: The plan's inputs with what reading them has shown besides, as their hashes.
+            also: What only this command has to say, by name.
 
         Returns:
             What was written.
@@ -139,6 +145,7 @@ class RunDirectory:
             "seconds": {step: round(value, 3) for step, value in seconds.items()},
             "versions": versions(),
             "options": dict(self._plan.options),
+            **(also or {}),
             "records": dict(records),
             "results": dict(results),
             "inputs": [dict(file) for file in inputs or self._plan.inputs],

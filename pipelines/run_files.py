@@ -76,7 +76,7 @@ class RunFiles:
         """
         batches = [rows] if isinstance(rows, pa.Table) else rows
         # A dictionary pays for texts that repeat; pretokens and tokens do not.
-        repeated: Any = [field.name for field in schema if pa.types.is_string(field.type)]
+        repeated: Any = [f.name for f in schema if pa.types.is_string(f.type) or pa.types.is_dictionary(f.type)]
         written = 0
         with (
             self._new_file(name) as file,

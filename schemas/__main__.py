@@ -4,6 +4,8 @@ import sys
 
 from schemas.bad_records import BAD_RECORDS
 from schemas.columns import as_markdown
+from schemas.dataset_summary import dataset_summary
+from schemas.document_tokens import document_tokens
 from schemas.merges import MERGES
 from schemas.pretokens import PRETOKENS_FIRST_SEEN
 from schemas.rounds import ROUNDS
@@ -12,9 +14,18 @@ from schemas.vocab import VOCAB
 _OPENING = """# Tables
 
 Written by `python -m schemas > docs/tables.md`, from the schemas that every file is checked against.
+`documents` and `summary` are shown as with `--group-by language --tokenizer o200k_base --context-limit 8192`.
 """
 
-TABLES = (PRETOKENS_FIRST_SEEN, MERGES, VOCAB, ROUNDS, BAD_RECORDS)
+TABLES = (
+    PRETOKENS_FIRST_SEEN,
+    MERGES,
+    VOCAB,
+    ROUNDS,
+    document_tokens(["language"], ["o200k_base"]),
+    dataset_summary(["language"], ["o200k_base"], [8192]),
+    BAD_RECORDS,
+)
 
 
 def documentation() -> str:

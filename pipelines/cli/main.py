@@ -22,7 +22,7 @@ from pipelines.cli.process import (
 )
 from tokenize_lib.errors import OptionError, TokenbeamError
 
-_COMMANDS = {"train": "pipelines.cli.train"}
+_COMMANDS = {"train": "pipelines.cli.train", "count": "pipelines.cli.count"}
 
 
 class LazyGroup(click.Group):

@@ -8,7 +8,7 @@ import sys
 import threading
 import warnings
 
-DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
+DONE, FAILED, WRONG_USAGE, TOO_MANY_BAD, INTERRUPTED = 0, 1, 2, 3, 130
 
 
 def configure_log(*, debug: bool) -> None:

@@ -7,20 +7,17 @@ import click
 
 from pipelines.cli.grouped_help import GroupedCommand, option_group
 from pipelines.cli.process import DONE, FAILED, configure_log
-from pipelines.cli.sizes import Size
+from pipelines.cli.shared_options import READING, output_options, reading_options, running_options, talking_options
 from pipelines.machine import usable_cores, usable_memory
 from pipelines.progress import Talk, format_bytes
 from pipelines.run_mode import RunMode
 from tokenize_lib.errors import OptionError
 from tokenize_lib.training_options import PretokenizeOptions, TrainOptions
 
-_output = option_group("Output")
 _vocabulary = option_group("Vocabulary")
 _pretokens = option_group("Pretokens")
 _variants = option_group("Variants of BPE")
-_reading = option_group("Reading")
 _running = option_group("Running")
-_talking = option_group("Talking")
 
 _DOC = """Train a tokenizer on text files and write it to a directory.
 
@@ -39,10 +36,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 stopped by Ctrl-C.
 
 @click.command(cls=GroupedCommand, help=_DOC)
 @click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
-@_output("-o", "--output", metavar="DIR", required=True, help="Directory for the results; new or empty.")
-@_output("--resume", is_flag=True, help="Go on with the run that was stopped there; the result is the same.")
-@_output("--replace", is_flag=True, help="Remove what an earlier run wrote there, and nothing else; start anew.")
-@_output("--dry-run", is_flag=True, help="Print what would be read and how, and stop. Reads no text.")
+@output_options
 @_vocabulary("--model", default="bpe", show_default=True, metavar="bpe", help="What to train.")
 @_vocabulary("--vocab-size", type=int, default=32_000, show_default=True, metavar="N", help="Entries in all.")
 @_vocabulary(
@@ -93,24 +87,8 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 stopped by Ctrl-C.
     metavar="ids|first-seen",
     help="Which of equal pairs is first: by smallest ids, or by place in the corpus.",
 )
-@_reading(
-    "--format", default="auto", show_default=True, metavar="auto|text|jsonl|parquet", help="Auto goes by file names."
-)
-@_reading("--text-field", default="text", show_default=True, metavar="F", help="Field or column; a.b for nested ones.")
-@_reading(
-    "--document", default="line", show_default=True, metavar="line|file", help="What a document is in a text file."
-)
-@_reading(
-    "--on-bad-record",
-    default="fail",
-    show_default=True,
-    metavar="fail|skip|replace",
-    help="Stop, set it aside, or mend it if it can be.",
-)
-@_reading("--null", default="bad", show_default=True, metavar="bad|empty", help="What a record is whose text is null.")
-@_reading("--max-document-bytes", type=Size(), default="256MiB", show_default=True, help="Longer ones are bad.")
-@_running("--memory", type=Size(), help="What this process may use, as 4GiB or 500M. Default: half the machine's.")
-@_running("--workers", type=int, metavar="N", help="Threads at work. Default: the machine's cores.")
+@reading_options
+@running_options
 @_running(
     "--partitions",
     type=int,
@@ -119,8 +97,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 stopped by Ctrl-C.
     metavar="N",
     help="Files of the pretoken table; more of them use more workers of a cluster.",
 )
-@_talking("--quiet", is_flag=True, help="Only warnings and errors.")
-@_talking("--debug", is_flag=True, help="Show Beam's log, and where an error arose.")
+@talking_options
 @click.pass_context
 def train(ctx: click.Context, /, **given: Any) -> int:
     """Run the job that the options describe; give the exit code."""
@@ -138,8 +115,7 @@ def train(ctx: click.Context, /, **given: Any) -> int:
 
     beam_args = tuple(ctx.obj or ())
     check_beam_args(beam_args)
-    names = ("format", "text_field", "document", "on_bad_record", "null", "max_document_bytes")
-    read = ReadOptions(**{name: given[name] for name in names})
+    read = ReadOptions(**{name: given[name] for name in READING})
     runtime = RuntimeOptions(
         memory=given["memory"] or usable_memory() // 2,
         workers=given["workers"] if given["workers"] is not None else usable_cores(),

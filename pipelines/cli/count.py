@@ -1,0 +1,120 @@
+"""``tokenbeam count``: options into values, the job, the summary."""
+
+import dataclasses
+from typing import Any
+
+import click
+
+from pipelines.cli.grouped_help import GroupedCommand, option_group
+from pipelines.cli.process import DONE, TOO_MANY_BAD, configure_log
+from pipelines.cli.shared_options import READING, output_options, reading_options, running_options, talking_options
+from pipelines.machine import usable_cores, usable_memory
+from pipelines.progress import Talk, format_bytes
+from pipelines.run_mode import RunMode
+from tokenize_lib.errors import OptionError
+
+_counting = option_group("Counting")
+_reading = option_group("Reading")
+
+_DOC = """Count the tokens of every document in files of text, by any number of tokenizers in one pass.
+
+INPUT is a file, a directory or a quoted pattern: text, JSONL or Parquet, plain, .gz or .zst, on any filesystem that
+Beam opens. What stands after -- goes to Beam. The directory gets documents/, a row a document with its counts and
+nothing of its text, and summary.parquet, a row a group.
+
+\b
+Examples:
+  tokenbeam count corpus.jsonl -o counts --tokenizer o200k_base
+  tokenbeam count 'shards/*.parquet' -o counts --tokenizer cl100k_base --tokenizer my-tokenizer/ --group-by language
+  tokenbeam count mail.jsonl.gz -o counts --model gpt-4o --id-field id --context-limit 8192 --on-bad-record skip
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done but with more than --max-bad-records, 130 stopped by Ctrl-C.
+"""
+
+
+@click.command(cls=GroupedCommand, help=_DOC)
+@click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
+@output_options
+@_counting(
+    "--tokenizer",
+    "tokenizers",
+    multiple=True,
+    metavar="NAME|PATH",
+    help=(
+        "An encoding (o200k_base, cl100k_base, p50k_base, r50k_base), chars, words, bytes, the directory of a "
+        "training, or a tokenizer.json, .tiktoken or sentencepiece .model file. Repeatable."
+    ),
+)
+@_counting("--model", "models", multiple=True, metavar="M", help="Count with this model's tokenizer. Repeatable.")
+@_counting("--pretokenizer", metavar="NAME", help="Where a .tiktoken file's text is cut, as in tokenbeam train.")
+@_counting("--id-field", metavar="F", help="Field or column to keep as each document's id; a.b for nested ones.")
+@_counting(
+    "--group-by", multiple=True, metavar="F", help="Field or column to keep, and to sum up by. Repeatable: together."
+)
+@_counting(
+    "--context-limit",
+    "context_limits",
+    multiple=True,
+    type=int,
+    metavar="N",
+    help="Count the documents of more than N tokens. Repeatable.",
+)
+@reading_options
+@_reading(
+    "--max-bad-records", type=int, metavar="N", help="Exit code 3 when more are set aside; all is written even so."
+)
+@running_options
+@talking_options
+@click.pass_context
+def count(ctx: click.Context, /, **given: Any) -> int:
+    """Run the job that the options describe; give the exit code."""
+    configure_log(debug=given["debug"])
+    mode = RunMode(resume=given["resume"], replace=given["replace"])
+    if given["max_bad_records"] is not None and given["max_bad_records"] < 0:
+        raise OptionError(f"--max-bad-records {given['max_bad_records']} is negative: give 0 or more")
+    talk = Talk(quiet=given["quiet"])
+
+    # Only now, as they load Beam and tokenizers: wrong options were found without.
+    from pipelines.cli.dry_run import describe_plan  # noqa: PLC0415
+    from pipelines.count_options import CountOptions  # noqa: PLC0415
+    from pipelines.count_parts import part_bytes  # noqa: PLC0415
+    from pipelines.inputs import ReadOptions, plan_input  # noqa: PLC0415
+    from pipelines.runner import RuntimeOptions, check_beam_args  # noqa: PLC0415
+
+    beam_args = tuple(ctx.obj or ())
+    check_beam_args(beam_args)
+    read = ReadOptions(
+        **{name: given[name] for name in READING}, id_field=given["id_field"], group_by=tuple(given["group_by"])
+    )
+    options = CountOptions.load(
+        [*given["tokenizers"], *given["models"]],
+        context_limits=given["context_limits"],
+        pretokenizer=given["pretokenizer"],
+    )
+    runtime = RuntimeOptions(
+        memory=given["memory"] or usable_memory() // 2,
+        workers=given["workers"] if given["workers"] is not None else usable_cores(),
+        beam_args=beam_args,
+        debug=given["debug"],
+    )
+    if given["dry_run"]:
+        running = {
+            "output": given["output"],
+            "workers": runtime.workers,
+            "memory": format_bytes(runtime.memory),
+            "beam": beam_args or "in this process",
+        }
+        plan = plan_input(given["inputs"], read, split_bytes=part_bytes)
+        click.echo("\n".join(describe_plan(plan, running, {**options.as_dict(), **dataclasses.asdict(read)})))
+        return DONE
+    from pipelines.count import count as count_tokens  # noqa: PLC0415
+
+    summary = count_tokens(
+        given["inputs"], given["output"], options=options, read=read, runtime=runtime, mode=mode, talk=talk
+    )
+    for line in summary.lines():
+        talk.say(line)
+    if given["max_bad_records"] is None or summary.bad_records <= given["max_bad_records"]:
+        return DONE
+    talk.warn(f"{summary.bad_records:,} bad records are more than --max-bad-records {given['max_bad_records']:,}")
+    return TOO_MANY_BAD

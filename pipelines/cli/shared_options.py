@@ -1,0 +1,71 @@
+"""Options that every command that reads a corpus has, and what they become."""
+
+from collections.abc import Callable
+from typing import Any
+
+from pipelines.cli.grouped_help import Decorated, option_group
+from pipelines.cli.sizes import Size
+
+_output = option_group("Output")
+_reading = option_group("Reading")
+_running = option_group("Running")
+_talking = option_group("Talking")
+
+READING = ("format", "text_field", "document", "on_bad_record", "null", "max_document_bytes")
+"""The reading options, as `pipelines.inputs.ReadOptions` calls them."""
+
+
+def _all(*options: Callable[[Any], Any]) -> Callable[[Decorated], Decorated]:
+    """Give one decorator for several options, which the help lists in this order."""
+
+    def declare(command: Decorated) -> Decorated:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return declare
+
+
+output_options = _all(
+    _output("-o", "--output", metavar="DIR", required=True, help="Directory for the results; new or empty."),
+    _output("--resume", is_flag=True, help="Go on with the run that was stopped there; the result is the same."),
+    _output("--replace", is_flag=True, help="Remove what an earlier run wrote there, and nothing else; start anew."),
+    _output("--dry-run", is_flag=True, help="Print what would be read and how, and stop. Reads no text."),
+)
+
+reading_options = _all(
+    _reading(
+        "--format",
+        default="auto",
+        show_default=True,
+        metavar="auto|text|jsonl|parquet",
+        help="Auto goes by file names.",
+    ),
+    _reading(
+        "--text-field", default="text", show_default=True, metavar="F", help="Field or column; a.b for nested ones."
+    ),
+    _reading(
+        "--document", default="line", show_default=True, metavar="line|file", help="What a document is in a text file."
+    ),
+    _reading(
+        "--on-bad-record",
+        default="fail",
+        show_default=True,
+        metavar="fail|skip|replace",
+        help="Stop, set it aside, or mend it if it can be.",
+    ),
+    _reading(
+        "--null", default="bad", show_default=True, metavar="bad|empty", help="What a record is whose text is null."
+    ),
+    _reading("--max-document-bytes", type=Size(), default="256MiB", show_default=True, help="Longer ones are bad."),
+)
+
+running_options = _all(
+    _running("--memory", type=Size(), help="What this process may use, as 4GiB or 500M. Default: half the machine's."),
+    _running("--workers", type=int, metavar="N", help="Threads at work. Default: the machine's cores."),
+)
+
+talking_options = _all(
+    _talking("--quiet", is_flag=True, help="Only warnings and errors."),
+    _talking("--debug", is_flag=True, help="Show Beam's log, and where an error arose."),
+)

@@ -1,0 +1,142 @@
+"""Counting: the parts that are not done yet, then their totals to the summary."""
+
+import dataclasses
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from pipelines import bad_records
+from pipelines.count_options import CountOptions
+from pipelines.count_parts import CountPart, part_bytes, plan_parts
+from pipelines.count_summary import CountSummary
+from pipelines.documents import Tally, total_tally
+from pipelines.input_hashes import InputHashes
+from pipelines.inputs import ReadOptions, plan_input
+from pipelines.memory import MemoryShares
+from pipelines.progress import Talk
+from pipelines.run_directory import Begun, RunDirectory, RunPlan
+from pipelines.run_mode import RunMode
+from pipelines.runner import RuntimeOptions, run_pipeline
+from pipelines.summary_rows import summary_rows
+from pipelines.token_counts import (
+    COUNT_STEP,
+    CountPlan,
+    PartNote,
+    bad_records_of,
+    count_parts,
+    finished_parts,
+    merged_totals,
+    read_notes,
+)
+from schemas.bad_records import BAD_RECORDS
+
+SUMMARY = "summary.parquet"
+OUTPUTS = ("documents/*.parquet", "bad_records/*.parquet", SUMMARY, "costs.parquet")
+
+
+def count(  # noqa: PLR0913 - one call a run, all by name
+    inputs: Sequence[str],
+    output: str,
+    *,
+    options: CountOptions,
+    read: ReadOptions,
+    runtime: RuntimeOptions,
+    mode: RunMode,
+    talk: Talk,
+) -> CountSummary:
+    """Count the tokens of every document, and sum them up by group.
+
+    Args:
+        inputs: Files, directories and globs.
+        output: The run's directory.
+        options: What is counted.
+        read: How the input is read; its group fields are the groups.
+        runtime: Where the work is done, and with how much memory.
+        mode: What to do with an earlier run in `output`.
+        talk: Where progress is told.
+
+    Raises:
+        TokenbeamError: An option, an input or the output cannot be used; see its class.
+    """
+    started = time.monotonic()
+    plan = plan_input(inputs, read, split_bytes=part_bytes)
+    run_plan = RunPlan(
+        command="count",
+        options={**options.as_dict(), **dataclasses.asdict(read)},
+        inputs=[{"path": file.path, "bytes": file.bytes, "modified": file.modified} for file in plan.files],
+    )
+    with RunDirectory.open(output, run_plan, mode, outputs=OUTPUTS) as directory:
+        if directory.begun is Begun.FINISHED:
+            return CountSummary.of(directory, already_finished=True)
+        with InputHashes(plan.files) as hashes:
+            count_plan = CountPlan(
+                files=directory.files,
+                options=options,
+                inputs=plan,
+                read=read,
+                totals_bytes=MemoryShares.of(runtime.memory, runtime.workers).worker_table,
+            )
+            counting = _Counting(count_plan, plan_parts(plan), runtime, talk)
+            total = counting.run()
+            directory.finish(
+                records={
+                    "read": total.records,
+                    "kept": total.kept,
+                    "empty": total.empty,
+                    "bad": total.bad,
+                },
+                results={"text_bytes": total.text_bytes, "parts": len(counting.parts), "groups": counting.groups},
+                seconds={**counting.seconds, "all": time.monotonic() - started},
+                inputs=[{**file, **found} for file, found in zip(run_plan.inputs, hashes.result(), strict=True)],
+                also={"tokenizers": options.describe()},
+            )
+        return CountSummary.of(directory)
+
+
+class _Counting:
+    """One run, from its plan to its files. What is found finished is not done again."""
+
+    def __init__(self, plan: CountPlan, parts: Sequence[CountPart], runtime: RuntimeOptions, talk: Talk) -> None:
+        self._plan = plan
+        self._runtime = runtime
+        self._talk = talk
+        self.parts = parts
+        self.groups = 0
+        self.seconds: dict[str, float] = {}
+
+    def run(self) -> Tally:
+        """Do all that is left to do; give what was read in all."""
+        done = finished_parts(self._plan.files)
+        left = [part for part in self.parts if part.number not in done]
+        if left:
+            self._count(left)
+        before = time.monotonic()
+        notes = read_notes(self._plan.files, len(self.parts))
+        tallies = [tally for note in notes for tally in note.tallies]
+        total = total_tally(tallies)
+        self._write_bad_records(notes, tallies)
+        self._write_summary(notes)
+        self.seconds["summary"] = time.monotonic() - before
+        return total
+
+    def _count(self, parts: Sequence[CountPart]) -> None:
+        size = sum(split.bytes for part in parts for split in part.splits)
+        with self._talk.step("Counting tokens", step=COUNT_STEP, total=size) as progress:
+            runtime = self._runtime.for_work(size)
+            run_pipeline(lambda pipeline: count_parts(pipeline, self._plan, parts), runtime, "counting tokens")
+        self.seconds["count"] = progress.seconds
+
+    def _write_bad_records(self, notes: Sequence[PartNote], tallies: Sequence[Tally]) -> None:
+        parts = [number for number, note in enumerate(notes) if note.bad]
+        if parts:
+            bad = [found for part in parts for found in bad_records_of(self._plan.files, part)]
+            table = bad_records.number_bad_records(self._plan.inputs, tallies, bad)
+            self._plan.files.write_parquet("bad_records/part-00000.parquet", table, BAD_RECORDS)
+
+    def _write_summary(self, notes: Sequence[PartNote]) -> None:
+        options, read = self._plan.options, self._plan.read
+        tables = [table for note in notes for table in note.totals]
+        totals: Any = merged_totals(self._plan.files, tables)
+        rows = summary_rows(totals, options.group_columns(read), options.columns, options.context_limits)
+        written = self._plan.files.write_parquet(SUMMARY, rows, options.summary_schema(read))
+        self.groups = (written.rows or 1) - 1

@@ -1,0 +1,199 @@
+"""Counting on Beam: one pass over the corpus, each part of it to a file of ``documents/``, and totals by group.
+
+No row crosses the shuffle: a worker reads a part, counts batch by batch, and writes the part's file as it goes. Beside
+it, under ``.work/``, lie the part's totals, its bad records and, last, a note of what it came to. Where the note is,
+the part is done, and a resumed run leaves it out.
+"""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import pairwise
+from typing import Any, cast
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+
+from pipelines import progress
+from pipelines.count_options import CountOptions
+from pipelines.count_parts import CountPart
+from pipelines.dealing import Deal
+from pipelines.document_batches import ipc_batch, ipc_bytes
+from pipelines.documents import BadRecords, DocumentBatch, Tally, read_splits
+from pipelines.formats.blocks import BAD_RECORDS
+from pipelines.group_totals import FOLDER, GroupTotals, Numbers
+from pipelines.inputs import InputPlan, ReadOptions
+from pipelines.partial_tables import PartialTable, read_partial_table, write_partial_run
+from pipelines.pretoken_table import merge_runs
+from pipelines.run_files import RunFiles
+from schemas.document_tokens import SOURCE
+from tokenize_lib._native import text_sizes
+
+COUNT_STEP = "count"
+_MOST_RUNS = 64  # merged at a time; of each, a megabyte is held
+_MERGERS = 4
+_READERS = 16
+_PLACE: "list[pa.Field[Any]]" = [pa.field("source", pa.int64()), pa.field("start", pa.int64())]
+_BAD_RECORDS = pa.schema([*_PLACE, *BAD_RECORDS])
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CountPlan:
+    """What the pass needs to know, wherever it runs.
+
+    Attributes:
+        files: The run's files.
+        options: What is counted.
+        inputs: What is read.
+        read: How.
+        totals_bytes: What a worker may hold of totals before it writes them out.
+    """
+
+    files: RunFiles
+    options: CountOptions
+    inputs: InputPlan
+    read: ReadOptions
+    totals_bytes: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PartNote:
+    """What a finished part came to.
+
+    Attributes:
+        tallies: What its splits held.
+        totals: Its tables of `pipelines.group_totals`.
+        bad: Bad records in the file `bad_name`.
+    """
+
+    tallies: tuple[Tally, ...]
+    totals: tuple[PartialTable, ...]
+    bad: int
+
+
+def note_name(part: int) -> str:
+    """Give the file of a part's note."""
+    return f".work/parts/part-{part:05d}.json"
+
+
+def _bad_name(part: int) -> str:
+    return f".work/bad/part-{part:05d}.arrow"
+
+
+class _CountPart(beam.DoFn):  # type: ignore[misc]
+    """Counts a part, holding a block of its texts and a row group of its rows."""
+
+    def __init__(self, plan: CountPlan) -> None:
+        self._plan = plan
+
+    def process(self, part: CountPart) -> Iterator[None]:
+        _PartCount(self._plan, part).run()
+        yield from ()
+
+
+class _PartCount:
+    def __init__(self, plan: CountPlan, part: CountPart) -> None:
+        self._plan = plan
+        self._part = part
+        self._tallies: list[Tally] = []
+        self._bad: list[pa.RecordBatch] = []
+        self._totals = GroupTotals(plan.files, plan.totals_bytes)
+        self._schema = plan.options.documents_schema(plan.read)
+
+    def run(self) -> None:
+        files = self._plan.files
+        files.write_parquet(self._part.name, self._rows(), self._schema)
+        bad = sum(records.num_rows for records in self._bad)
+        if bad:
+            table = pa.Table.from_batches(self._bad).combine_chunks()
+            files.write_bytes(_bad_name(self._part.number), ipc_bytes(table.to_batches()[0]))
+        note = PartNote(tallies=tuple(self._tallies), totals=tuple(self._totals.finish()), bad=bad)
+        files.write_json(note_name(self._part.number), dataclasses.asdict(note))
+
+    def _rows(self) -> Iterator[pa.RecordBatch]:
+        advance = partial(progress.advance, COUNT_STEP)
+        for item in read_splits(self._part.splits, self._plan.read, advance=advance):
+            if isinstance(item, Tally):
+                self._tallies.append(item)
+            elif isinstance(item, BadRecords):
+                self._bad.append(_placed(item))
+            else:
+                yield self._counted(item)
+
+    def _counted(self, batch: DocumentBatch) -> pa.RecordBatch:
+        texts, rows = batch.texts, batch.documents.num_rows
+        sizes = text_sizes(texts).columns
+        tokens = [tokenizer.count(texts) for tokenizer in self._plan.options.tokenizers]
+        groups = batch.fields[1:] if self._plan.read.id_field is not None else batch.fields
+        self._totals.add(groups, _as_numbers(sizes), _as_numbers(tokens))
+        path = self._plan.inputs.files[batch.source].path
+        source = pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), pa.array([path]))
+        ids = batch.fields[0] if self._plan.read.id_field is not None else pa.nulls(rows, pa.string())
+        kept = [cast("pa.Array[Any]", values).cast(pa.string()) for values in (ids, *groups)]
+        columns = [source.cast(SOURCE), batch.positions, *kept, *sizes, *tokens]
+        return pa.RecordBatch.from_arrays(columns, names=self._schema.names)
+
+
+def _as_numbers(columns: "Sequence[pa.Array[Any]]") -> list[Numbers]:
+    return [cast("Numbers", values.to_numpy()) for values in columns]
+
+
+def _placed(bad: BadRecords) -> pa.RecordBatch:
+    rows = bad.records.num_rows
+    places = [pa.array(np.full(rows, place, np.int64)) for place in (bad.source, bad.start)]
+    return pa.RecordBatch.from_arrays([*places, *bad.records.columns], schema=_BAD_RECORDS)
+
+
+def count_parts(pipeline: beam.Pipeline, plan: CountPlan, parts: Sequence[CountPart]) -> None:
+    """Apply the pass over these parts to a pipeline: it leaves their files and notes."""
+    largest_first = sorted(parts, key=lambda part: (-part.work, part.number))
+    _ = pipeline | "Deal parts to workers" >> Deal(largest_first) | "Count tokens" >> beam.ParDo(_CountPart(plan))
+
+
+def finished_parts(files: RunFiles) -> set[int]:
+    """Give the parts that are done."""
+    prefix, suffix = note_name(0).split("00000")
+    return {int(name.removeprefix(prefix).removesuffix(suffix)) for name in files.list() if name.startswith(prefix)}
+
+
+def read_notes(files: RunFiles, parts: int) -> list[PartNote]:
+    """Read what every part came to."""
+    with ThreadPoolExecutor(_READERS) as pool:
+        return list(pool.map(lambda part: _note(files.read_json(note_name(part))), range(parts)))
+
+
+def _note(read: dict[str, Any]) -> PartNote:
+    return PartNote(
+        tallies=tuple(Tally(**tally) for tally in read["tallies"]),
+        totals=tuple(PartialTable(**table) for table in read["totals"]),
+        bad=read["bad"],
+    )
+
+
+def bad_records_of(files: RunFiles, part: int) -> Iterator[tuple[tuple[int, int], bytes]]:
+    """Give a part's bad records as `pipelines.bad_records` takes them."""
+    rows = ipc_batch(files.read_bytes(_bad_name(part)))
+    places = np.stack([rows["source"].to_numpy(), rows["start"].to_numpy()], axis=1)
+    starts = np.flatnonzero(np.append(True, (places[1:] != places[:-1]).any(axis=1)))
+    for first, end in pairwise([*starts.tolist(), rows.num_rows]):
+        records = rows.slice(first, end - first)
+        source, start = places[first].tolist()
+        yield (source, start), ipc_bytes(records.select(["position", "row", "reason"]))
+
+
+def merged_totals(files: RunFiles, tables: Sequence[PartialTable]) -> Iterator[pa.RecordBatch]:
+    """Merge tables of totals into one stream, sorted by key, without repeats."""
+
+    def merged(some: Sequence[PartialTable]) -> Iterator[pa.RecordBatch]:
+        return merge_runs([read_partial_table(files, table) for table in some])
+
+    def written(some: Sequence[PartialTable]) -> PartialTable | None:
+        return write_partial_run(files, FOLDER, merged(some))
+
+    while len(tables) > _MOST_RUNS:
+        shares = [tables[start : start + _MOST_RUNS] for start in range(0, len(tables), _MOST_RUNS)]
+        with ThreadPoolExecutor(_MERGERS) as pool:
+            tables = [table for table in pool.map(written, shares) if table is not None]
+    return merged(tables)
