@@ -2,15 +2,20 @@
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tokenize_lib.errors import InputError
 from tokenize_lib.formats import tiktoken_ranks, tokenizer_json
 from tokenize_lib.training_options import PretokenizeOptions, TrainOptions
 from tokenize_lib.vocabulary import Vocabulary
+
+RUN_FILES = ("run.json", "vocab.parquet", "merges.parquet")
+"""The files of a training run that tell its vocabulary."""
 
 _MERGE_COLUMNS = ("left_id", "right_id", "pair_count", "replaced")
 
@@ -38,12 +43,16 @@ def load(path: str | Path, pretokenize: PretokenizeOptions | None = None) -> Voc
 
 
 def _load_run(directory: Path) -> Vocabulary:
-    record = directory / "run.json"
-    if not record.exists():
+    if not (directory / "run.json").exists():
         raise InputError(f"{directory} holds no finished run (no run.json): finish it with --resume")
-    options = _options(json.loads(record.read_text())["options"])
-    vocab: Any = pq.read_table(directory / "vocab.parquet")
-    merges: Any = pq.read_table(directory / "merges.parquet")
+    return read_run({name: (directory / name).read_bytes() for name in RUN_FILES})
+
+
+def read_run(files: Mapping[str, bytes]) -> Vocabulary:
+    """The vocabulary of a finished training run: the content of ``RUN_FILES``."""
+    options = _options(json.loads(files["run.json"])["options"])
+    vocab: Any = pq.read_table(pa.BufferReader(files["vocab.parquet"]))
+    merges: Any = pq.read_table(pa.BufferReader(files["merges.parquet"]))
     columns = (merges[name].combine_chunks() for name in _MERGE_COLUMNS)
     return Vocabulary(
         options,

@@ -220,3 +220,30 @@ def strings_of(texts: pa.Array[Any]) -> pa.Array[Any]:
                 where = f"text {row} is" if len(texts) > 1 else "the text is"
                 raise InputError(f"{where} not UTF-8: byte {error.start} is {text.as_py()[error.start]:#04x}") from None
         raise
+
+
+def starts_in(text: bytes, pieces: Sequence[bytes]) -> list[int] | None:
+    """Give the bytes at which pieces begin that stand in a text one behind the other.
+
+    None if they do not stand there, or anything but white space is left out.
+    """
+    starts: list[int] = []
+    at = 0
+    for piece in pieces:
+        while not text.startswith(piece, at):
+            space = _white_space_at(text, at)
+            if not space:
+                return None
+            at += space
+        starts.append(at)
+        at += len(piece)
+    return starts
+
+
+def _white_space_at(text: bytes, at: int) -> int:
+    """The bytes of the white space character that stands there; 0 if none does."""
+    if at == len(text):
+        return 0
+    length = 1 if text[at] < 0x80 else 2 if text[at] < 0xE0 else 3
+    character = text[at : at + length].decode(errors="replace")
+    return length if character.isspace() else 0

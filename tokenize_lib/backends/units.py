@@ -11,14 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tokenize_lib import _native
 from tokenize_lib.errors import InputError, OptionError
 from tokenize_lib.tokenizer import Special, Token, Tokenizer, one_text, strings_of
 
 UNITS = ("chars", "words", "bytes")
 
-# The characters with the property White_Space, https://www.unicode.org/Public/16.0.0/ucd/PropList.txt
-_WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-_WORD = re.compile(f"[^{_WHITE_SPACE}]+")
+_WORD = re.compile(r"\S+")
 _CHARACTER = re.compile(r"(?s:.)")
 _CODE_POINTS = 0x11_0000
 
@@ -27,7 +26,7 @@ class Units(Tokenizer):
     """``chars``, ``words`` or ``bytes``.
 
     Of ``chars`` and ``bytes`` each code point, or each byte of the UTF-8, is a token, and its own id. Of ``words`` each
-    run of characters between white space (Unicode's White_Space) is one; they have no ids.
+    run of characters between white space is one, as Python's `str.split()` has it; they have no ids.
     """
 
     backend = "units"
@@ -74,7 +73,7 @@ class Units(Tokenizer):
             case "chars":
                 counts = pc.utf8_length(strings)
             case "words":
-                counts = pc.count_substring_regex(strings, pattern=_WORD.pattern)
+                counts = _native.text_sizes(texts)["words"]
             case _:
                 counts = pc.binary_length(strings)
         found: pa.Int64Array = counts.cast(pa.int64())

@@ -22,6 +22,8 @@ from tokenize_lib.pretokenizers import PRETOKENIZERS, REGEX_PREFIX
 from tokenize_lib.training_options import PretokenizeOptions, TrainOptions
 from tokenize_lib.vocabulary import Vocabulary
 
+_MOST_IDS = 2**24
+
 
 def obstacle(options: TrainOptions) -> str | None:
     """Why tiktoken cannot encode as the training did, as a sentence; None if it can."""
@@ -78,6 +80,34 @@ def read(content: bytes, pretokenize: PretokenizeOptions, source: str) -> Vocabu
         pa.array([left for left, _ in pairs], pa.int32()),
         pa.array([right for _, right in pairs], pa.int32()),
     )
+
+
+def read_tokens(content: bytes, source: str) -> pa.LargeBinaryArray:
+    """The tokens of a file of ranks in the order of their ids, ``large_binary``, null where no id is: of any file.
+
+    Raises:
+        InputError: A line is not a token and a rank, one stands there twice, or a byte is no token.
+    """
+    ranks: dict[int, bytes] = {}
+    for number, line in enumerate(content.splitlines(), start=1):
+        if not line:
+            continue
+        try:
+            encoded, rank = line.split()
+            token, place = a2b_base64(encoded, strict_mode=True), int(rank)
+        except ValueError as error:
+            raise InputError(f"{source}, line {number}: {line[:80]!r} is not a token in base64 and a rank") from error
+        if place in ranks or not 0 <= place < _MOST_IDS:
+            what = "stands there twice" if place in ranks else f"is not from 0 to {_MOST_IDS - 1}"
+            raise InputError(f"{source}, line {number}: the rank {place} {what}")
+        ranks[place] = token
+    tokens = set(ranks.values())
+    if len(tokens) < len(ranks):
+        raise InputError(f"{source}: a token stands there twice")
+    for byte in range(256):
+        if bytes([byte]) not in tokens:
+            raise InputError(f"{source}: the byte {byte:#04x} is no token: not every text could be encoded")
+    return pa.array([ranks.get(place) for place in range(max(ranks) + 1)], pa.large_binary())
 
 
 def _tokens_by_rank(content: bytes, first: int, source: str) -> list[bytes]:

@@ -1,0 +1,123 @@
+"""Byte-pair encoding on bytes, by the kernel: tiktoken's ranks, and lists of merges as Hugging Face has them."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tokenize_lib import _native
+from tokenize_lib.byte_pairs import BytePairs
+from tokenize_lib.errors import InputError
+from tokenize_lib.pretokenizers import build_pretokenizer
+from tokenize_lib.tokenizer import Special, Token, Tokenizer, one_text, starts_in
+
+_METASPACE = "▁".encode()
+
+
+class BytePairTokenizer(Tokenizer):
+    """Runs `BytePairs`.
+
+    Args:
+        name: As `Tokenizer.name`.
+        digest: As `Tokenizer.digest`.
+        parts: What it runs.
+        reload: A function and its arguments that give this tokenizer, which is what is pickled.
+
+    Raises:
+        OptionError: The pretokenizer cannot be used.
+        InputError: The parts do not fit together.
+    """
+
+    vocab_size: int
+    backend = "kernel"
+
+    def __init__(
+        self, name: str, digest: str, parts: BytePairs, reload: tuple[Callable[..., Tokenizer], tuple[Any, ...]]
+    ) -> None:
+        self.name, self.digest = name, digest
+        self.special_tokens = MappingProxyType(dict(parts.special))
+        self.vocab_size = max(
+            len(parts.tokens), *(place + 1 for place in (*parts.special.values(), *parts.added.values())), 0
+        )
+        self._parts, self._reload = parts, reload
+        self._pretokenizer = build_pretokenizer(dataclasses.replace(parts.cut, special_tokens=()))
+        try:
+            self._model = _native.BytePairModel(
+                parts.tokens, parts.merges, byte_ids=_ids_of_bytes(parts.tokens), whole_pretokens=parts.whole_pretokens
+            )
+        except ValueError as error:
+            raise InputError(f"{name}: {error}") from error
+        self._cut_out = functools.lru_cache(maxsize=32)(self._make_cut_out)
+
+    def __reduce__(self) -> tuple[Callable[..., Tokenizer], tuple[Any, ...]]:
+        return self._reload
+
+    def decode(self, ids: Sequence[int]) -> bytes:
+        """As `Tokenizer.decode`; the text as it was encoded unless its rules rewrite text or drop spaces."""
+        text = b"".join(self._bytes_of(ids))
+        if self._parts.cut.pretokenizer == "metaspace":
+            return text.replace(_METASPACE, b" ").removeprefix(b" ")
+        return text
+
+    def tokens(self, text: str | bytes, *, special: Special = "text") -> list[Token]:
+        """As `Tokenizer.tokens`; no offsets where normalization or ``metaspace`` changed the text."""
+        whole: bytes = one_text(text)[0].as_py()
+        ids = self.encode(whole, special=special)
+        pieces = self._bytes_of(ids)
+        starts = starts_in(whole, pieces)
+        if starts is None:
+            return [Token(place, piece, None, None) for place, piece in zip(ids, pieces, strict=True)]
+        return [
+            Token(place, piece, start, start + len(piece))
+            for place, piece, start in zip(ids, pieces, starts, strict=True)
+        ]
+
+    def _count(self, texts: pa.Array[Any], taken: frozenset[str]) -> pa.Int64Array:
+        try:
+            return self._model.count(self._pretokenizer, texts, self._cut_out(taken))
+        except ValueError as error:
+            raise InputError(str(error)) from error
+
+    def _encode(self, texts: pa.Array[Any], taken: frozenset[str]) -> pa.LargeListArray[Any]:
+        try:
+            return self._model.encode(self._pretokenizer, texts, self._cut_out(taken))
+        except ValueError as error:
+            raise InputError(str(error)) from error
+
+    def _make_cut_out(self, taken: frozenset[str]) -> _native.SpecialTokens | None:
+        wanted = {**self._parts.added, **{token: self.special_tokens[token] for token in sorted(taken)}}
+        return _native.SpecialTokens(list(wanted), list(wanted.values())) if wanted else None
+
+    @functools.cached_property
+    def _all_tokens(self) -> pa.LargeBinaryArray:
+        """The bytes of each id, special and added tokens included."""
+        values = self._parts.tokens.to_pylist()
+        values += [None] * (self.vocab_size - len(values))
+        for token, place in {**self._parts.unreachable, **self._parts.added, **self._parts.special}.items():
+            values[place] = token.encode()
+        return pa.array(values, pa.large_binary())
+
+    def _bytes_of(self, ids: Sequence[int]) -> list[bytes]:
+        size = len(self._all_tokens)
+        for place in ids:
+            if not 0 <= place < size or not self._all_tokens[place].is_valid:
+                raise InputError(f"{place} is the id of no token of {self.name}: it has ids from 0 to {size - 1}")
+        found: list[Any] = self._all_tokens.take(pa.array(ids, pa.int64())).to_pylist()
+        return found
+
+
+def _ids_of_bytes(tokens: pa.Array[Any]) -> pa.UInt32Array:
+    """The id of each byte; null where no token is that byte alone."""
+    lengths: Any = pc.binary_length(tokens)  # type: ignore[call-overload]
+    singles = np.flatnonzero(lengths.fill_null(0).to_numpy() == 1)
+    ids: list[int | None] = [None] * 256
+    for place in singles.tolist():
+        ids[tokens[place].as_py()[0]] = place
+    return pa.array(ids, pa.uint32())
