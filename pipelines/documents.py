@@ -30,7 +30,10 @@ _COUNTED_BYTES = 16 << 30  # further into a file, finding an error's row number 
 
 @dataclass(frozen=True)
 class Tally:
-    """What a split held. kept + empty + bad is the number of records; rows also counts blank lines of JSONL."""
+    """What a split held. kept + empty + bad is the number of records; rows also counts blank lines of JSONL.
+
+    mended and not_nfc are numbers of documents, as `pipelines.formats.blocks.Marks` means them.
+    """
 
     source: int
     start: int
@@ -39,6 +42,8 @@ class Tally:
     empty: int = 0
     bad: int = 0
     text_bytes: int = 0
+    mended: int = 0
+    not_nfc: int = 0
 
     @property
     def records(self) -> int:
@@ -52,10 +57,12 @@ class Tally:
             self.source,
             self.start,
             self.rows + block.rows,
-            self.kept + documents - block.empty,
-            self.empty + block.empty,
+            self.kept + documents - block.marks.empty,
+            self.empty + block.marks.empty,
             self.bad + block.bad.num_rows,
             self.text_bytes + cast("pa.LargeBinaryArray", block.documents.column(1)).total_values_length,
+            self.mended + block.marks.mended,
+            self.not_nfc + block.marks.not_nfc,
         )
 
 
@@ -172,7 +179,7 @@ class ReadDocuments(beam.PTransform):  # type: ignore[misc]
 
 def total_tally(tallies: Iterable[Tally]) -> Tally:
     """Add tallies up. Raises InputError if there is no document in them at all."""
-    names = ("rows", "kept", "empty", "bad", "text_bytes")
+    names = ("rows", "kept", "empty", "bad", "text_bytes", "mended", "not_nfc")
     sums = dict.fromkeys(names, 0)
     for tally in tallies:
         for name in names:

@@ -171,6 +171,8 @@ class _Conclude(beam.DoFn):  # type: ignore[misc]
             "kept": total.kept,
             "empty": total.empty,
             "bad": total.bad,
+            "mended": total.mended,
+            "not_nfc": total.not_nfc,
         }
         counted = {
             "records": records,

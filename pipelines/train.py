@@ -179,6 +179,8 @@ def _summary(
         documents=records["kept"] + records["empty"],
         empty_documents=records["empty"],
         bad_records=records["bad"],
+        mended_documents=records["mended"],
+        not_nfc_documents=records["not_nfc"] if options.pretokenize.normalize == "none" else 0,
         **results,
         wanted_vocab_size=options.vocab_size,
         seconds=record["seconds"]["all"],

@@ -15,7 +15,9 @@ class TrainSummary:
         already_finished: The directory held this run, finished; nothing was done.
         documents: Documents trained on, empty ones included.
         empty_documents: Those of them without a character.
-        bad_records: Records that were skipped or mended.
+        bad_records: Records that were set aside.
+        mended_documents: Documents with U+FFFD where they would have been bad records.
+        not_nfc_documents: Documents trained on as they are, though not in Unicode's composed form.
         text_bytes: UTF-8 bytes of the documents' text.
         pretokens: Pretokens in the corpus, repeats counted.
         distinct_pretokens: Rows of the pretoken table.
@@ -31,6 +33,8 @@ class TrainSummary:
     documents: int
     empty_documents: int
     bad_records: int
+    mended_documents: int
+    not_nfc_documents: int
     text_bytes: int
     pretokens: int
     distinct_pretokens: int
@@ -58,7 +62,12 @@ class TrainSummary:
             documents += f", {self.empty_documents:,} of them empty"
         if self.bad_records:
             documents += f"; bad records: {self.bad_records:,}"
+        if self.mended_documents:
+            documents += f"; mended with U+FFFD: {self.mended_documents:,}"
         yield f"  documents   {documents}"
+        if self.not_nfc_documents:
+            are = "document is" if self.not_nfc_documents == 1 else "documents are"
+            yield f"  not NFC     {self.not_nfc_documents:,} {are} not: --normalize nfc makes equal texts equal tokens"
         yield f"  pretokens   {self.pretokens:,} ({self.distinct_pretokens:,} distinct)"
         yield f"  merges      {self.merges:,} in {self.rounds:,} {'round' if self.rounds == 1 else 'rounds'}"
         yield f"  vocabulary  {self.vocab_size:,}"

@@ -15,19 +15,31 @@ BAD_RECORDS = pa.schema([_INT64, _INT64.with_name("row"), _REASON])
 NO_BAD_RECORDS = pa.RecordBatch.from_pylist([], schema=BAD_RECORDS)
 
 
+class Marks(NamedTuple):
+    """How many documents are of a kind that is told, as the kernel counts them.
+
+    empty: without a character. mended: kept only because U+FFFD was put where a record was bad.
+    not_nfc: not in Unicode's composed form (NFC), and so not equal to the same text in it.
+    """
+
+    empty: int = 0
+    mended: int = 0
+    not_nfc: int = 0
+
+
 class Block(NamedTuple):
     """Records of a split.
 
     documents: (position: int64, text: large_binary of valid UTF-8, then a large_string each of the kept fields).
     bad: (position: int64, row: int64 from 0 in the split, reason: string).
-    rows: lines or rows passed, blank ones too. empty: how many documents are.
+    rows: lines or rows passed, blank ones too. marks: what the documents are.
     consumed: bytes of the stored files read for it.
     """
 
     documents: pa.RecordBatch
     bad: pa.RecordBatch
     rows: int
-    empty: int
+    marks: Marks
     consumed: int
 
 
@@ -53,16 +65,16 @@ def too_long(position: int, row: int, consumed: int, options: ReadOptions) -> Bl
     documents = documents_batch(pa.array([], pa.int64()), pa.array([], pa.large_binary()), fields)
     reason = f"longer than {options.max_document_bytes} bytes"
     bad = pa.RecordBatch.from_pydict({"position": [position], "row": [row], "reason": [reason]}, schema=BAD_RECORDS)
-    return Block(documents, bad, 1, 0, consumed)
+    return Block(documents, bad, 1, Marks(), consumed)
 
 
 def screen(texts: "pa.Array[Any]", field: str, rules: RecordRules) -> Block:
     """Check a large_binary array: what is fit, and what is bad, each placed by its index."""
-    screened, empty = screen_texts(texts, field, rules)
+    screened, marks = screen_texts(texts, field, rules)
     if screened is None:
         screened = documents_batch(pa.array(np.arange(len(texts))), texts, {}), None
     documents, bad = screened
-    return Block(documents, bad or NO_BAD_RECORDS, len(texts), empty, 0)
+    return Block(documents, bad or NO_BAD_RECORDS, len(texts), Marks(*marks), 0)
 
 
 def with_null_fields(documents: pa.RecordBatch, options: ReadOptions) -> pa.RecordBatch:

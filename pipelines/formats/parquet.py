@@ -161,7 +161,7 @@ def _batch_rows(metadata: pq.FileMetaData, groups: tuple[int, ...], text_field: 
 
 def _read_batch(batch: pa.RecordBatch, start: int, first: int, options: ReadOptions, rules: RecordRules) -> Block:
     texts = take_column(batch, options.text_field).cast(pa.large_binary())
-    documents, bad, rows, empty, _ = screen(texts, options.text_field, rules)
+    documents, bad, rows, marks, _ = screen(texts, options.text_field, rules)
     kept = documents.column("position")
     fields = {}
     for name in options.kept_fields:
@@ -172,7 +172,7 @@ def _read_batch(batch: pa.RecordBatch, start: int, first: int, options: ReadOpti
         [pc.add(bad.column("position"), start + first), pc.add(bad.column("row"), first), bad.column("reason")],
         schema=bad.schema,
     )
-    return Block(documents, bad, rows, empty, 0)
+    return Block(documents, bad, rows, marks, 0)
 
 
 def _as_strings(values: "pa.Array[Any]") -> "pa.Array[Any]":

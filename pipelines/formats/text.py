@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from pipelines.formats.blocks import NO_BAD_RECORDS, Block, record_rules, too_long, with_null_fields
+from pipelines.formats.blocks import NO_BAD_RECORDS, Block, Marks, record_rules, too_long, with_null_fields
 from pipelines.formats.lines import read_lines
 from pipelines.splits import ReadOptions, Split
 from tokenize_lib._native import parse_jsonl, parse_lines
@@ -17,11 +17,12 @@ def read_line_records(split: Split, stream: BinaryIO, options: ReadOptions, bloc
         if data is None:
             block = too_long(position, rows, consumed, options)
         elif split.file.format == "jsonl":
-            (documents, bad), count, empty = parse_jsonl(data, position, rows, fields, rules)
-            block = Block(documents, bad or NO_BAD_RECORDS, count, empty, consumed)
+            (documents, bad), count, marks = parse_jsonl(data, position, rows, fields, rules)
+            block = Block(documents, bad or NO_BAD_RECORDS, count, Marks(*marks), consumed)
         else:
-            (documents, bad), count, empty = parse_lines(data, position, rows, rules)
-            block = Block(with_null_fields(documents, options), bad or NO_BAD_RECORDS, count, empty, consumed)
+            (documents, bad), count, marks = parse_lines(data, position, rows, rules)
+            documents = with_null_fields(documents, options)
+            block = Block(documents, bad or NO_BAD_RECORDS, count, Marks(*marks), consumed)
         rows += block.rows
         yield block
 

@@ -6,7 +6,7 @@ from itertools import accumulate
 import numpy as np
 import pyarrow as pa
 
-from pipelines.formats.blocks import Block, documents_batch, record_rules, screen, too_long, with_null_fields
+from pipelines.formats.blocks import Block, Marks, documents_batch, record_rules, screen, too_long, with_null_fields
 from pipelines.formats.streams import open_file, read_whole
 from pipelines.splits import InputFile, ReadOptions
 
@@ -42,7 +42,7 @@ def _screened(texts: list[bytes], consumed: list[int], options: ReadOptions) -> 
     array = pa.Array.from_buffers(
         pa.large_binary(), count, [None, pa.py_buffer(ends.tobytes()), pa.py_buffer(b"".join(texts))]
     )
-    documents, bad, _, _, _ = screen(array, options.text_field, record_rules(options))
+    documents, bad, _, marks, _ = screen(array, options.text_field, record_rules(options))
     at_zero = pa.array(np.zeros(max(documents.num_rows, bad.num_rows), np.int64))
     good = iter(documents.column("position").to_pylist())
     documents = documents_batch(at_zero[: documents.num_rows], documents.column("text"), {})
@@ -57,7 +57,7 @@ def _screened(texts: list[bytes], consumed: list[int], options: ReadOptions) -> 
             documents.slice(used, int(is_good)),
             bad.slice(index - used, int(not is_good)),
             1,
-            int(is_good and not texts[index]),
+            marks if index == 0 else Marks(),  # one tally stands for all the files
             consumed[index],
         )
         if is_good:

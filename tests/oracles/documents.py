@@ -1,5 +1,6 @@
 """The naive twin of reading: a whole file in memory, Python's own splitting and `json`."""
 
+import dataclasses
 import json
 import re
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ class Reading:
     documents: list[tuple[int, bytes, list[str | None]]] = field(default_factory=list)  # position, text, kept fields
     bad: list[tuple[int, int]] = field(default_factory=list)  # position, row in the file from 0
     rows: int = 0
+    mended: int = 0
 
 
 class BadRecordError(Exception):
@@ -35,19 +37,29 @@ def read_file(data: bytes, file_format: str, options: ReadOptions) -> Reading:
     reading = Reading(rows=len(lines))
     for row, line in enumerate(lines):
         try:
-            text = decode(line, options)
-            if file_format == "text":
-                record = (text, [None] * len(options.kept_fields))
-            elif text.strip(" \t\r"):
-                record = json_record(text, options)
-            else:
-                record = None
+            record = read_line(line, file_format, options)
             if record is not None:
                 reading.documents.append((position, record[0].encode(), record[1]))
+                reading.mended += is_bad(line, file_format, dataclasses.replace(options, on_bad_record="skip"))
         except BadRecordError:
             reading.bad.append((position, row))
         position += len(line) + 1
     return reading
+
+
+def read_line(line: bytes, file_format: str, options: ReadOptions) -> tuple[str, list[str | None]] | None:
+    text = decode(line, options)
+    if file_format == "text":
+        return text, [None] * len(options.kept_fields)
+    return json_record(text, options) if text.strip(" \t\r") else None
+
+
+def is_bad(line: bytes, file_format: str, options: ReadOptions) -> bool:
+    try:
+        read_line(line, file_format, options)
+    except BadRecordError:
+        return True
+    return False
 
 
 def decode(line: bytes, options: ReadOptions) -> str:

@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -73,7 +74,9 @@ def test_one_invalid_byte_costs_one_record(tmp_path: Path) -> None:
     path = put(tmp_path, "a.txt", b"good\nb\xffd\ngood\n")
     assert read(path, on_bad_record="skip").texts == [b"good", b"good"]
     assert reasons(path) == [(5, 2, "invalid UTF-8 at its byte 1")]
-    assert read(path, on_bad_record="replace").texts == [b"good", "b\ufffdd".encode(), b"good"]
+    mended = read(path, on_bad_record="replace")
+    assert mended.texts == [b"good", "b\ufffdd".encode(), b"good"]
+    assert (mended.sum("kept"), mended.sum("bad"), mended.sum("mended")) == (3, 0, 1)
     assert failure(path) == (
         "a.txt: row 2 (at byte 5): invalid UTF-8 at its byte 1; --on-bad-record skip sets such records aside"
     )
@@ -85,7 +88,25 @@ def test_a_lone_surrogate_is_bad_or_replaced(tmp_path: Path) -> None:
     )
     assert read(path, on_bad_record="skip").texts == ["😀".encode(), b"c"]
     assert reasons(path) == [(0, 1, 'field "text" has a lone surrogate')]
-    assert read(path, on_bad_record="replace").texts == ["a\ufffdb".encode(), "😀".encode(), b"c"]
+    mended = read(path, on_bad_record="replace")
+    assert mended.texts == ["a\ufffdb".encode(), "😀".encode(), b"c"]
+    assert (mended.sum("kept"), mended.sum("bad"), mended.sum("mended")) == (3, 0, 1)
+
+
+def test_documents_that_are_not_nfc_are_kept_as_they_are_and_counted(tmp_path: Path) -> None:
+    texts = ["Việt", unicodedata.normalize("NFD", "Việt"), "\u0323", "កាហ្វេ", "Å and \u212b", ""]
+    result = read(put(tmp_path, "a.txt", "\n".join(texts).encode()))
+    assert result.texts == [text.encode() for text in texts[:-1]]
+    assert result.sum("not_nfc") == 2
+    lines = "\n".join(json.dumps({"text": text}) for text in texts)
+    assert read(put(tmp_path, "a.jsonl", lines.encode())).sum("not_nfc") == 2
+    for number, text in enumerate(texts):
+        put(tmp_path, f"{number}.c", text.encode())
+    files = read(tmp_path / "*.c", document="file")
+    assert (files.sum("not_nfc"), files.sum("mended"), files.sum("kept"), files.sum("empty")) == (2, 0, 5, 1)
+    put(tmp_path, "6.c", b"\xff")
+    mended = read(tmp_path / "*.c", document="file", on_bad_record="replace")
+    assert (mended.sum("not_nfc"), mended.sum("mended"), mended.sum("kept")) == (2, 1, 6)
 
 
 def test_bad_lines_of_json_are_set_aside_one_by_one(tmp_path: Path) -> None:
@@ -276,7 +297,8 @@ def test_an_empty_shard_is_fine_and_no_document_at_all_is_not(tmp_path: Path) ->
 
 
 def test_a_total_adds_all_up() -> None:
-    assert total_tally([Tally(0, 0, 5, 1, 2, 1, 10), Tally(3, 7, 1, 1, 0, 0, 5)]) == Tally(0, 0, 6, 2, 2, 1, 15)
+    tallies = [Tally(0, 0, 5, 1, 2, 1, 10, 1, 2), Tally(3, 7, 1, 1, 0, 0, 5, 1, 0)]
+    assert total_tally(tallies) == Tally(0, 0, 6, 2, 2, 1, 15, 2, 2)
 
 
 def test_a_file_that_changed_since_it_was_planned(tmp_path: Path) -> None:

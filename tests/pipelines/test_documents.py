@@ -2,6 +2,7 @@
 
 import gzip
 import tempfile
+import unicodedata
 from itertools import pairwise
 from pathlib import Path
 
@@ -21,6 +22,8 @@ pieces = st.sampled_from(
         b"bc def",
         "កាហ្វេ".encode(),
         "\u2028".encode(),
+        "e\u0301".encode(),
+        "\u0323\u0302".encode(),
         b"\0",
         b"\r",
         b"\n",
@@ -46,6 +49,8 @@ values = st.sampled_from(
         '"\\u0000"',
         '"\\x"',
         '"កា"',
+        '"e\\u0301"',
+        '"\u0302\u0323"',
         "null",
         "1.0",
         "-0",
@@ -87,6 +92,9 @@ def agrees(result: Read, data: bytes, file_format: str, **options: object) -> No
     assert result.sum("kept") == sum(text != b"" for _, text, _ in expected.documents)
     assert result.sum("empty") == sum(text == b"" for _, text, _ in expected.documents)
     assert result.sum("bad") == len(expected.bad)
+    assert result.sum("mended") == expected.mended
+    texts = [text.decode() for _, text, _ in expected.documents]
+    assert result.sum("not_nfc") == sum(not unicodedata.is_normalized("NFC", text) for text in texts)
     assert result.sum("text_bytes") == sum(len(text) for _, text, _ in expected.documents)
 
 

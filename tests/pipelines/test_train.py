@@ -154,7 +154,7 @@ def test_the_summary_counts_what_there_was(reference: Path, corpus: list[str]) -
     texts = documents()
     counted = counted_pretokens(texts, SMALL)
     model = bpe.train(counted, SMALL)
-    assert record["records"] == {"read": 300, "kept": 300, "empty": 0, "bad": 0}
+    assert record["records"] == {"read": 300, "kept": 300, "empty": 0, "bad": 0, "mended": 0, "not_nfc": 0}
     assert record["results"] == {
         "text_bytes": sum(len(text.encode()) for text in texts),
         "pretokens": sum(count for _, count in counted),

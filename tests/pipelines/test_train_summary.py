@@ -11,6 +11,8 @@ SUMMARY = TrainSummary(
     documents=1200,
     empty_documents=3,
     bad_records=2,
+    mended_documents=0,
+    not_nfc_documents=0,
     text_bytes=4_000_000,
     pretokens=900_000,
     distinct_pretokens=54_321,
@@ -32,6 +34,16 @@ def test_the_summary_for_people():
         "  vocabulary  8,000",
         "  tokens      1,000,000 on this corpus: 0.2500 a byte, 4.00 bytes a token",
     ]
+
+
+def test_what_was_mended_and_what_is_not_nfc_is_told_where_there_is_some():
+    lines = list(dataclasses.replace(SUMMARY, bad_records=0, mended_documents=1234, not_nfc_documents=1).lines())
+    assert lines[1:3] == [
+        "  documents   1,200 (4.0 MB of text), 3 of them empty; mended with U+FFFD: 1,234",
+        "  not NFC     1 document is not: --normalize nfc makes equal texts equal tokens",
+    ]
+    lines = list(dataclasses.replace(SUMMARY, not_nfc_documents=2000).lines())
+    assert lines[2] == "  not NFC     2,000 documents are not: --normalize nfc makes equal texts equal tokens"
 
 
 def test_a_finished_run_says_so():

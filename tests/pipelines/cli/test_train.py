@@ -49,7 +49,7 @@ def test_the_summary_goes_to_standard_error(corpus, tmp_path, capsys):
         "  vocabulary  270",
     ]
     record = json.loads((tmp_path / "out" / "run.json").read_text())
-    assert record["records"] == {"read": 51, "kept": 50, "empty": 1, "bad": 0}
+    assert record["records"] == {"read": 51, "kept": 50, "empty": 1, "bad": 0, "mended": 0, "not_nfc": 0}
 
 
 def test_quiet_says_nothing(corpus, tmp_path, capfd):

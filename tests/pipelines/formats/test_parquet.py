@@ -3,6 +3,7 @@
 import gzip
 import subprocess
 import sys
+import unicodedata
 from pathlib import Path
 
 import pyarrow as pa
@@ -82,7 +83,7 @@ def test_rows_split_anywhere_are_the_rows(  # noqa: PLR0917
     result = read(
         path, split_bytes=split_bytes, block_bytes=block_bytes, on_bad_record=on_bad_record, null=null, id_field="id"
     )
-    documents, bad = [], []
+    documents, bad, mended_count = [], [], 0
     for row, text in enumerate(texts):
         if text is None:
             mended = "" if null == "empty" else None
@@ -94,8 +95,11 @@ def test_rows_split_anywhere_are_the_rows(  # noqa: PLR0917
             bad.append((row, row + 1))
         else:
             documents.append((row, mended.encode(), [str(row)]))
+            mended_count += text is not None and mended.encode() != text
     assert [document[1:] for document in result.documents] == documents
     assert [(record["position"], record["row"]) for record in result.bad] == bad
+    assert result.sum("mended") == mended_count
+    assert result.sum("not_nfc") == sum(not unicodedata.is_normalized("NFC", text.decode()) for _, text, _ in documents)
     assert result.sum("rows") == len(texts)
     assert result.consumed == path.stat().st_size
 

@@ -4,6 +4,7 @@
 //! A wanted field is a dotted path. In an object, a key matches if it is the whole path, or the part before
 //! one of its dots and the rest is looked for in its value. Of keys that match, the last wins.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
@@ -29,6 +30,8 @@ struct Slot {
     found: Found,
     value: Vec<u8>,
     replace: bool,
+    /// Whether something was replaced in `value`.
+    is_mended: bool,
 }
 
 impl Slot {
@@ -41,9 +44,13 @@ impl Slot {
         self.value.clear();
         self.value.extend_from_slice(bytes);
         self.found = Found::Value;
+        self.is_mended = false;
         if simdutf8::basic::from_utf8(&self.value).is_err() {
             match self.replace {
-                true => replace_surrogates(&mut self.value),
+                true => {
+                    replace_surrogates(&mut self.value);
+                    self.is_mended = true;
+                }
                 false => self.found = Found::LoneSurrogate,
             }
         }
@@ -62,6 +69,7 @@ impl Slot {
             _ => {
                 self.value.clear();
                 self.value.extend_from_slice(raw.as_bytes());
+                self.is_mended = false;
                 Found::Value
             }
         };
@@ -231,7 +239,7 @@ struct RecordReader<'f> {
 
 impl<'f> RecordReader<'f> {
     fn new(fields: &'f [String], rules: &RecordRules) -> Self {
-        let slot = |_| Slot { found: Found::Missing, value: Vec::new(), replace: rules.replace };
+        let slot = |_| Slot { found: Found::Missing, value: Vec::new(), replace: rules.replace, is_mended: false };
         Self {
             paths: fields.iter().map(String::as_str).enumerate().collect(),
             slots: fields.iter().map(slot).collect(),
@@ -264,6 +272,10 @@ impl<'f> RecordReader<'f> {
         let mut parser = serde_json::Deserializer::from_str(line);
         Object { paths: &self.paths, slots: &mut self.slots, direct }.deserialize(&mut parser)?;
         parser.end()
+    }
+
+    fn is_mended(&self) -> bool {
+        self.slots.iter().any(|slot| slot.found == Found::Value && slot.is_mended)
     }
 
     fn text(&self) -> &[u8] {
@@ -313,17 +325,17 @@ pub fn parse_jsonl(
             continue;
         }
         let text = match all {
-            Some(all) => Ok(all[start..start + line.len()].into()),
+            Some(all) => Ok(Cow::Borrowed(&all[start..start + line.len()])),
             None => checked_text(line, rules),
         };
         let outcome = text.and_then(|text| match text.trim_end_matches(is_space) {
-            "" => Ok(false),
-            record => reader.read(record).map(|()| true),
+            "" => Ok(None),
+            record => reader.read(record).map(|()| Some(matches!(text, Cow::Owned(_)) || reader.is_mended())),
         });
         match outcome {
-            Ok(false) => {}
-            Ok(true) => {
-                records.push_document(place, reader.text());
+            Ok(None) => {}
+            Ok(Some(is_mended)) => {
+                records.push_document(place, reader.text(), is_mended);
                 records.push_fields(reader.fields());
             }
             Err(reason) => records.push_bad(place, line_row, &reason),

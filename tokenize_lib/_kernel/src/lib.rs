@@ -13,6 +13,7 @@ pub mod error;
 pub mod hash;
 pub mod jsonl;
 pub mod lines;
+pub mod nfc;
 pub mod normalize;
 pub mod pairs;
 pub mod pretokenize;

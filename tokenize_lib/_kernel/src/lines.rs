@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use arrow_array::{Array, LargeBinaryArray};
 
-use crate::records::{RecordRules, Records};
+use crate::nfc::count_not_nfc;
+use crate::records::{Marks, RecordRules, Records};
 
 /// Each line of a block with its offset. A line ends at `\n` and nowhere else: `\r`, NUL and U+2028 are text.
 /// The last one may lack its end; a `\n` at the end of the block starts no further line.
@@ -22,7 +23,7 @@ pub fn lines(block: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     })
 }
 
-/// The text if it is UTF-8, or mended if the rules say so, else what is wrong with it.
+/// The text if it is UTF-8, or mended (and so `Owned`) if the rules say so, else what is wrong with it.
 pub fn checked_text<'a>(bytes: &'a [u8], rules: &RecordRules) -> Result<Cow<'a, str>, String> {
     match simdutf8::compat::from_utf8(bytes) {
         Ok(text) => Ok(Cow::Borrowed(text)),
@@ -42,10 +43,10 @@ pub fn parse_lines(block: &[u8], position: i64, row: i64, rules: &RecordRules, r
         if line.len() > rules.max_document_bytes {
             records.push_bad(place, row + count, &rules.too_long());
         } else if all_valid {
-            records.push_document(place, line);
+            records.push_document(place, line, false);
         } else {
             match checked_text(line, rules) {
-                Ok(text) => records.push_document(place, text.as_bytes()),
+                Ok(text) => records.push_document(place, text.as_bytes(), matches!(text, Cow::Owned(_))),
                 Err(reason) => records.push_bad(place, row + count, &reason),
             }
         }
@@ -54,8 +55,8 @@ pub fn parse_lines(block: &[u8], position: i64, row: i64, rules: &RecordRules, r
     count
 }
 
-/// If every value is a document as it stands, so that the array can be used without a copy: how many are empty.
-pub fn all_fit(texts: &LargeBinaryArray, rules: &RecordRules) -> Option<usize> {
+/// If every value is a document as it stands, so that the array can be used without a copy: what they are.
+pub fn all_fit(texts: &LargeBinaryArray, rules: &RecordRules) -> Option<Marks> {
     let offsets = texts.value_offsets();
     let (first, last) = (offsets[0] as usize, offsets[texts.len()] as usize);
     // Valid as a whole, and no value starts inside a character: then each value is valid.
@@ -71,7 +72,7 @@ pub fn all_fit(texts: &LargeBinaryArray, rules: &RecordRules) -> Option<usize> {
         }
         empty += usize::from(start == end);
     }
-    Some(empty)
+    Some(Marks { empty, mended: 0, not_nfc: count_not_nfc(texts.values(), offsets) })
 }
 
 /// Reads texts one by one; the place of a text is its index. `field` names the column in reasons.
@@ -80,7 +81,7 @@ pub fn screen_texts(texts: &LargeBinaryArray, field: &str, rules: &RecordRules, 
         let place = index as i64;
         if texts.is_null(index) {
             match rules.null_as_empty {
-                true => records.push_document(place, b""),
+                true => records.push_document(place, b"", false),
                 false => records.push_bad(place, place, &format!("field {field:?} is null")),
             }
             continue;
@@ -91,7 +92,7 @@ pub fn screen_texts(texts: &LargeBinaryArray, field: &str, rules: &RecordRules, 
             continue;
         }
         match checked_text(text, rules) {
-            Ok(text) => records.push_document(place, text.as_bytes()),
+            Ok(text) => records.push_document(place, text.as_bytes(), matches!(text, Cow::Owned(_))),
             Err(reason) => records.push_bad(place, place, &reason),
         }
     }
@@ -125,6 +126,6 @@ mod tests {
         let texts = LargeBinaryArray::from(vec![&b"a\xc3"[..], b"\xa9b"]);
         assert_eq!(all_fit(&texts, &rules), None);
         let whole = LargeBinaryArray::from(vec![&b"\xc3\xa9"[..], b"", b"b"]);
-        assert_eq!(all_fit(&whole, &rules), Some(1));
+        assert_eq!(all_fit(&whole, &rules), Some(Marks { empty: 1, mended: 0, not_nfc: 0 }));
     }
 }

@@ -8,6 +8,8 @@ use arrow_array::{ArrayRef, Int64Array, LargeBinaryArray, RecordBatch};
 use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 
+use crate::nfc::count_not_nfc;
+
 /// What makes a record bad, and what is mended instead.
 #[derive(Debug, Clone, Copy)]
 pub struct RecordRules {
@@ -25,10 +27,19 @@ impl RecordRules {
     }
 }
 
+/// How many documents are of a kind that is told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Marks {
+    pub empty: usize,
+    /// Would be bad records, but for the U+FFFD put into them.
+    pub mended: usize,
+    /// Not in Unicode's composed form, and so another text than their like in it.
+    pub not_nfc: usize,
+}
+
 /// Documents and bad records, growing in the order of the block.
 pub struct Records {
-    /// How many of the documents are empty.
-    pub empty: usize,
+    marks: Marks,
     field_names: Vec<String>,
     positions: Vec<i64>,
     offsets: Vec<i64>,
@@ -43,7 +54,7 @@ impl Records {
     /// `text_bytes`: at most how much text will come, so that it is allocated once.
     pub fn new(field_names: &[String], text_bytes: usize) -> Self {
         Self {
-            empty: 0,
+            marks: Marks::default(),
             field_names: field_names.to_vec(),
             positions: Vec::new(),
             offsets: vec![0],
@@ -56,8 +67,9 @@ impl Records {
     }
 
     #[inline]
-    pub fn push_document(&mut self, position: i64, text: &[u8]) {
-        self.empty += usize::from(text.is_empty());
+    pub fn push_document(&mut self, position: i64, text: &[u8], is_mended: bool) {
+        self.marks.empty += usize::from(text.is_empty());
+        self.marks.mended += usize::from(is_mended);
         self.positions.push(position);
         self.text.extend_from_slice(text);
         self.offsets.push(self.text.len() as i64);
@@ -74,6 +86,11 @@ impl Records {
         self.bad_positions.push(position);
         self.bad_rows.push(row);
         self.bad_reasons.append_value(reason);
+    }
+
+    /// What the documents so far are.
+    pub fn marks(&self) -> Marks {
+        Marks { not_nfc: count_not_nfc(&self.text, &self.offsets), ..self.marks }
     }
 
     /// `(documents, bad records)`: (position: int64, text: large_binary, then a nullable large_string a field)

@@ -61,11 +61,7 @@ impl<'t> Window<'t> {
         while leads != 0 {
             let at = leads.trailing_zeros();
             leads &= leads - 1;
-            let length = match self.bytes[at as usize] {
-                0..0xE0 => 2,
-                0xE0..0xF0 => 3,
-                _ => 4,
-            };
+            let length = length_beyond_ascii(self.bytes[at as usize]);
             let class = decode(&self.bytes[at as usize..], length).map(|read| classes.of(read));
             let Some(class) = class.filter(|class| class & (left_out | SPACE) == 0) else {
                 return self.end_at(at);
@@ -144,9 +140,19 @@ pub fn below(length: u32) -> u64 {
     }
 }
 
+/// How many bytes the character beyond ASCII takes that begins so.
+#[inline(always)]
+pub fn length_beyond_ascii(lead: u8) -> usize {
+    match lead {
+        0..0xE0 => 2,
+        0xE0..0xF0 => 3,
+        _ => 4,
+    }
+}
+
 /// The character of valid UTF-8 that begins here and takes `length` bytes.
 #[inline(always)]
-fn decode(bytes: &[u8], length: usize) -> Option<char> {
+pub fn decode(bytes: &[u8], length: usize) -> Option<char> {
     let bits = |at: usize| bytes.get(at).map(|byte| u32::from(byte & 0x3F));
     let lead = u32::from(*bytes.first()?);
     char::from_u32(match length {

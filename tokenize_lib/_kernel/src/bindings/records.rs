@@ -7,7 +7,7 @@ use pyo3_arrow::{PyArray, PyRecordBatch};
 use crate::error::KernelError;
 use crate::jsonl::{MAX_FIELDS, parse_jsonl};
 use crate::lines::{all_fit, parse_lines, screen_texts};
-use crate::records::{RecordRules, Records};
+use crate::records::{Marks, RecordRules, Records};
 
 /// Documents, and bad records if there are any.
 type Parsed<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>);
@@ -25,6 +25,13 @@ impl PyRecordRules {
     }
 }
 
+/// Of the documents: how many are empty, mended, not NFC.
+type MarkCounts = (usize, usize, usize);
+
+fn counts(marks: Marks) -> MarkCounts {
+    (marks.empty, marks.mended, marks.not_nfc)
+}
+
 fn finish(py: Python<'_>, records: Records) -> PyResult<Parsed<'_>> {
     let (documents, bad) = records.finish().map_err(|error| KernelError::Value(error.to_string()))?;
     let bad = (bad.num_rows() > 0).then(|| PyRecordBatch::new(bad).into_pyarrow(py));
@@ -34,8 +41,9 @@ fn finish(py: Python<'_>, records: Records) -> PyResult<Parsed<'_>> {
 /// Reads a block of whole lines, a document a line; only `\n` ends a line.
 ///
 /// position: the block's offset in its file. row: the number of its first line.
-/// Returns `((documents, bad records or None), lines, empty documents)`: documents are (position: int64, text: large_binary,
-/// valid UTF-8), bad records (position: int64, row: int64, reason: string).
+/// Returns `((documents, bad records or None), lines, (empty, mended, not NFC documents))`: documents are
+/// (position: int64, text: large_binary, valid UTF-8), bad records (position: int64, row: int64, reason: string).
+/// Mended documents have U+FFFD where they would be bad records otherwise.
 #[pyfunction(name = "parse_lines")]
 fn py_parse_lines<'py>(
     py: Python<'py>,
@@ -43,11 +51,13 @@ fn py_parse_lines<'py>(
     position: i64,
     row: i64,
     rules: &PyRecordRules,
-) -> PyResult<(Parsed<'py>, i64, usize)> {
+) -> PyResult<(Parsed<'py>, i64, MarkCounts)> {
     let mut records = Records::new(&[], block.len());
-    let count = py.detach(|| parse_lines(block, position, row, &rules.0, &mut records));
-    let empty = records.empty;
-    Ok((finish(py, records)?, count, empty))
+    let (count, marks) = py.detach(|| {
+        let count = parse_lines(block, position, row, &rules.0, &mut records);
+        (count, records.marks())
+    });
+    Ok((finish(py, records)?, count, counts(marks)))
 }
 
 /// Reads a block of whole lines of JSON (RFC 8259), a document an object; blank lines are no records.
@@ -63,20 +73,22 @@ fn py_parse_jsonl<'py>(
     row: i64,
     fields: Vec<String>,
     rules: &PyRecordRules,
-) -> PyResult<(Parsed<'py>, i64, usize)> {
+) -> PyResult<(Parsed<'py>, i64, MarkCounts)> {
     if fields.is_empty() || fields.len() > MAX_FIELDS {
         return Err(
             KernelError::Value(format!("between 1 and {MAX_FIELDS} fields can be read, not {}", fields.len())).into()
         );
     }
     let mut records = Records::new(&fields[1..], block.len());
-    let count = py.detach(|| parse_jsonl(block, position, row, &fields, &rules.0, &mut records));
-    let empty = records.empty;
-    Ok((finish(py, records)?, count, empty))
+    let (count, marks) = py.detach(|| {
+        let count = parse_jsonl(block, position, row, &fields, &rules.0, &mut records);
+        (count, records.marks())
+    });
+    Ok((finish(py, records)?, count, counts(marks)))
 }
 
-/// Checks a large_binary array. Returns `(None, empty documents)` if every value is a document as it stands, else
-/// `((documents, bad records), empty documents)` as `parse_lines` does, placed by their index.
+/// Checks a large_binary array. Returns `(None, (empty, mended, not NFC documents))` if every value is a document as it
+/// stands, else `((documents, bad records), …)` as `parse_lines` does, placed by their index.
 ///
 /// field: the name of the column, for reasons. Raises TypeError for an array of another type.
 #[pyfunction(name = "screen_texts")]
@@ -85,25 +97,24 @@ fn py_screen_texts<'py>(
     texts: PyArray,
     field: &str,
     rules: &PyRecordRules,
-) -> PyResult<(Option<Parsed<'py>>, usize)> {
+) -> PyResult<(Option<Parsed<'py>>, MarkCounts)> {
     let array = texts.array();
     let texts = array
         .as_any()
         .downcast_ref::<LargeBinaryArray>()
         .ok_or_else(|| KernelError::Type { expected: "a large_binary array", found: array.data_type().to_string() })?;
     let mut records = Records::new(&[], 0);
-    let fit = py.detach(|| {
-        let fit = all_fit(texts, &rules.0);
-        if fit.is_none() {
-            screen_texts(texts, field, &rules.0, &mut records);
-        }
-        fit
+    let (all_fit, marks) = py.detach(|| {
+        all_fit(texts, &rules.0).map_or_else(
+            || {
+                screen_texts(texts, field, &rules.0, &mut records);
+                (false, records.marks())
+            },
+            |marks| (true, marks),
+        )
     });
-    if let Some(empty) = fit {
-        return Ok((None, empty));
-    }
-    let empty = records.empty;
-    Ok((Some(finish(py, records)?), empty))
+    let screened = if all_fit { None } else { Some(finish(py, records)?) };
+    Ok((screened, counts(marks)))
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
