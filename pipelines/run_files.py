@@ -112,7 +112,7 @@ class RunFiles:
         """Open a table of this run for reading, row group by row group; close it, or use it as a context."""
         path = self.path(name)
         with output_errors(path, "read"):
-            return pq.ParquetFile(path if is_local(path) else open_for_reading(path))
+            return _OwningParquetFile(path if is_local(path) else open_for_reading(path))
 
     def describe(self, name: str) -> WrittenFile:
         """Give size and hash of a finished file: what its writer noted, else by reading it."""
@@ -129,6 +129,16 @@ class RunFiles:
         for name in names:
             with output_errors(self.path(name), "removed"):
                 FileSystems.delete([self.path(name)])
+
+    def forget(self, name: str) -> None:
+        """Remove what was noted for `describe`: for a file written by itself, into a directory that is no run's."""
+        self.remove([self._note_name(name)])
+        if is_local(self.root):
+            for directory in (Path(self.path(self._note_name(name))).parent, Path(self.path(UNFINISHED))):
+                with contextlib.suppress(OSError):
+                    directory.rmdir()  # only an empty one goes
+            with contextlib.suppress(OSError):
+                Path(self.path(WORK)).rmdir()
 
     def _read_through(self, name: str) -> WrittenFile:
         digest, size = hashlib.sha256(), 0
@@ -167,6 +177,13 @@ class RunFiles:
     @staticmethod
     def _note_name(name: str) -> str:
         return f"{_WRITTEN}/{name}.json"
+
+
+class _OwningParquetFile(pq.ParquetFile):
+    """A Parquet file that closes what it reads from, also where that was opened by Beam."""
+
+    def close(self, force: bool = True) -> None:  # noqa: FBT001, FBT002 - as pyarrow declares it
+        super().close(force)
 
 
 class _HashedFile(io.RawIOBase):

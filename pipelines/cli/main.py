@@ -22,7 +22,7 @@ from pipelines.cli.process import (
 )
 from tokenize_lib.errors import OptionError, TokenbeamError
 
-_COMMANDS = {"train": "pipelines.cli.train", "count": "pipelines.cli.count"}
+_COMMANDS = {"train": "pipelines.cli.train", "count": "pipelines.cli.count", "cost": "pipelines.cli.cost"}
 
 
 class LazyGroup(click.Group):
