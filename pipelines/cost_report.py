@@ -50,7 +50,7 @@ def csv_lines(costs: pa.Table) -> Iterator[str]:
     """Give CSV with a heading; the tiers of a row are JSON in their cell."""
     yield _csv_line(costs.schema.names)
     for row in _plain_rows(costs):
-        yield _csv_line([json.dumps(value) if isinstance(value, list) else value for value in row.values()])
+        yield _csv_line([json.dumps(value) if isinstance(value, (list, bool)) else value for value in row.values()])
 
 
 def json_lines(costs: pa.Table) -> Iterator[str]:
@@ -78,7 +78,7 @@ def format_price(price: Decimal | None) -> str:
 
 
 def _table(rows: Sequence[dict[str, Any]], groups: Sequence[str]) -> Iterator[str]:
-    amounts = ["requests", "input", "cached", "output", "input $/M", "output $/M", "input $", "output $", "total $"]
+    amounts = ["requests", "input", "cached", "output", "in $/M", "out $/M", "in $", "out $", "total $"]
     table = [["model", *groups, "tokenizer", "count", *amounts], *(_cells(row, groups) for row in rows)]
     if not any(row["cached_tokens"] for row in rows):
         cached = table[0].index("cached")

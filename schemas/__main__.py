@@ -4,6 +4,7 @@ import sys
 
 from schemas.bad_records import BAD_RECORDS
 from schemas.columns import as_markdown
+from schemas.dataset_costs import dataset_costs
 from schemas.dataset_summary import dataset_summary
 from schemas.document_tokens import document_tokens
 from schemas.merges import MERGES
@@ -14,7 +15,7 @@ from schemas.vocab import VOCAB
 _OPENING = """# Tables
 
 Written by `python -m schemas > docs/tables.md`, from the schemas that every file is checked against.
-`documents` and `summary` are shown as with `--group-by language --tokenizer o200k_base --context-limit 8192`.
+`documents`, `summary` and `costs` are shown as with `--group-by language --tokenizer o200k_base --context-limit 8192`.
 """
 
 TABLES = (
@@ -24,6 +25,7 @@ TABLES = (
     ROUNDS,
     document_tokens(["language"], ["o200k_base"]),
     dataset_summary(["language"], ["o200k_base"], [8192]),
+    dataset_costs(["language"]),
     BAD_RECORDS,
 )
 

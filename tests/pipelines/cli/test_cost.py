@@ -1,0 +1,85 @@
+import datetime as dt
+import json
+
+import pytest
+
+from pipelines.cli.main import run
+from tests.pipelines.counted import CL100K, O200K, counted
+
+
+@pytest.fixture
+def counts(tmp_path):
+    return counted(tmp_path / "c", [[{"tokens": [2_000, 3_000]}] * 4], tokenizers=(O200K, CL100K))
+
+
+def json_rows(capsys, *argv):
+    assert run(["cost", *argv, "--format", "json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_table_is_on_stdout_and_talk_on_stderr(counts, capsys):
+    assert run(["cost", counts, "--model", "gpt-4o", "--output-tokens", "500"]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[1].split() == [
+        "gpt-4o", "o200k_base", "exact", "4", "8,000", "2,000", "2.50", "10.00", "0.0200", "0.0200", "0.0400",
+    ]  # fmt: skip
+    assert f"Costs of 4 documents: {counts}/costs.parquet\n" in err
+    assert run(["cost", counts, "--model", "gpt-4o", "--output-tokens", "500", "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_models_and_options(counts, capsys):
+    rows = json_rows(
+        capsys, counts, "--model", "gpt-4o,gpt-4o-mini", "--model", "claude-sonnet-4-5", "--prompt-tokens", "100",
+        "--output-ratio", "50%", "--cached-share", "0.1", "--batch", "--tokenizer-for", "claude-sonnet-4-5=cl100k_base",
+    )  # fmt: skip
+    assert [(r["model"], r["input_tokens"], r["cached_tokens"], r["output_tokens"], r["batch"]) for r in rows] == [
+        ("gpt-4o", 8_400, 840, 4_000, "provider"),
+        ("gpt-4o-mini", 8_400, 840, 4_000, "provider"),
+        ("claude-sonnet-4-5", 12_400, 1_240, 6_000, "provider"),
+    ]
+    assert [r["estimate"] for r in rows] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("2025-03-01", "2025-03-01T12:00:00Z"),
+        ("2025-03-01T20:30", "2025-03-01T20:30:00Z"),
+        ("2025-03-01T20:30+07:00", "2025-03-01T13:30:00Z"),
+    ],
+)
+def test_the_date_of_prices(counts, capsys, given, found):
+    [row] = json_rows(capsys, counts, "--model", "gpt-4o", "--price-date", given)
+    assert (row["price_date"], row["input_price"], row["output_price"]) == (found, "2.5", "10")
+
+
+def test_prices_are_of_today_unless_said(counts, capsys):
+    before = dt.datetime.now(dt.UTC).date()
+    [row] = json_rows(capsys, counts, "--model", "gpt-4o")
+    assert row["price_date"] in {f"{day}T12:00:00Z" for day in (before, dt.datetime.now(dt.UTC).date())}
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "said"),
+    [
+        (["--model", "gpt-4o-mni"], 2, "does not know it: did you mean gpt-4o-mini"),
+        ([], 2, "Missing option '--model'"),
+        (["--model", "gpt-4o", "--output-ratio", "half"], 2, "'half' is not a number: write it as 0.5 or 50%"),
+        (["--model", "gpt-4o", "--price-date", "yesterday"], 2, "'yesterday' is not a date: write it as 2026-11-30"),
+        (["--model", "gpt-4o", "--tokenizer-for", "gpt-4o"], 2, "--tokenizer-for 'gpt-4o' is not MODEL=NAME"),
+        (["--model", "gpt-4o", "--batch-discount", "0.5"], 2, "--batch-discount 0.5 needs --batch"),
+        (["--model", "gpt-4o", "--batch", "--price-date", "2025-03-01"], 2, "say with --batch-discount"),
+        (["--model", "gpt-4o", "--price-table", "none.toml"], 1, "--price-table none.toml cannot be read"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(counts, capsys, argv, code, said):
+    assert run(["cost", counts, *argv]) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert said in err.splitlines()[-1]
+
+
+def test_a_directory_that_holds_no_count(tmp_path, capsys):
+    assert run(["cost", str(tmp_path / "none"), "--model", "gpt-4o"]) == 1
+    assert "none is no finished count: it has no run.json; tokenbeam count makes one" in capsys.readouterr().err
