@@ -64,14 +64,13 @@ class SentencePieceTokenizer(Tokenizer):
     def tokens(self, text: str | bytes, *, special: Special = "text") -> list[Token]:
         """As `Tokenizer.tokens`, with the vocabulary's text of each (``▁the``), and the offsets that the library gives.
 
-        Those are of what the piece was before normalization; pieces of one character's bytes share them.
+        Those are of what the piece was before normalization; of a character's bytes (``<0xB6>``) the last has it all.
         """
         self._taken(special)
         whole = strings_of(self._checked(one_text(text), special))[0].as_py()
-        places = [0, *accumulate(len(character.encode()) for character in whole)]
         return [
-            Token(piece.id, piece.piece.encode(), places[piece.begin], places[piece.end])
-            for piece in self._processor.encode(whole, out_type="immutable_proto").pieces
+            Token(piece.id, piece.piece.encode(), piece.begin, piece.end)
+            for piece in self._processor.encode(whole, return_type="proto").pieces
         ]
 
     def _count(self, texts: pa.Array[Any], taken: frozenset[str]) -> pa.Int64Array:
