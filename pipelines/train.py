@@ -25,6 +25,7 @@ from schemas.vocab import VOCAB
 from tokenize_lib.bpe import vocabulary_of
 from tokenize_lib.formats import tiktoken_ranks, tokenizer_json
 from tokenize_lib.merge_rounds import MergeState
+from tokenize_lib.pretokenizers import pretokenizer_warning
 from tokenize_lib.start_alphabet import StartAlphabet, byte_alphabet, character_alphabet
 from tokenize_lib.training_options import TrainOptions
 
@@ -63,6 +64,8 @@ def train(  # noqa: PLR0913 - one call a run, all by name
             f"--memory {format_bytes(runtime.memory)} is less than the program itself takes, and may make a round of "
             f"every few merges: {format_bytes(_LITTLE_MEMORY)} or more saves time"
         )
+    if (warning := pretokenizer_warning(options.pretokenize)) is not None:
+        talk.warn(warning)
     plan = plan_input(inputs, read)
     run_plan = RunPlan(
         command="train",

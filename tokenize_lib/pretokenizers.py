@@ -105,7 +105,10 @@ _RULES = (
 )
 
 PRETOKENIZERS: Mapping[str, PretokenizerRule] = MappingProxyType({rule.name: rule for rule in _RULES})
-"""The rules by name. Beside them there is ``regex:PATTERN``: matches and the gaps between them are the pretokens."""
+"""The rules by name. Beside them there is ``regex:PATTERN``: matches and the gaps between them are the pretokens.
+
+An empty match cuts too, so ``regex:(?=\\p{Lu})`` cuts before capitals, and ``regex:a*`` between all characters but a.
+"""
 
 
 def build_pretokenizer(options: PretokenizeOptions) -> Pretokenizer:
@@ -119,7 +122,7 @@ def build_pretokenizer(options: PretokenizeOptions) -> Pretokenizer:
     """
     name = options.pretokenizer
     if name not in PRETOKENIZERS and not name.startswith(REGEX_PREFIX):
-        near = difflib.get_close_matches(name, PRETOKENIZERS, n=1)
+        near = difflib.get_close_matches(name.lower(), PRETOKENIZERS, n=1)
         meant = f"did you mean {near[0]}? There" if near else "there"
         raise OptionError(
             f"--pretokenizer {name!r}: no such rule; {meant} are {', '.join(PRETOKENIZERS)} and regex:PATTERN"
@@ -128,3 +131,13 @@ def build_pretokenizer(options: PretokenizeOptions) -> Pretokenizer:
         return Pretokenizer(name, options.special_tokens, options.normalize, options.lowercase)
     except ValueError as error:
         raise OptionError(f"--pretokenizer: {error}") from error
+
+
+def pretokenizer_warning(options: PretokenizeOptions) -> str | None:
+    """Say what the person who chose the options may not have meant; None if there is nothing."""
+    if not build_pretokenizer(options).cuts_everywhere:
+        return None
+    return (
+        f"--pretokenizer {options.pretokenizer}: the pattern matches the empty text, so what it does not match "
+        "otherwise is cut into single characters, which no merge joins: + in place of * leaves it whole"
+    )

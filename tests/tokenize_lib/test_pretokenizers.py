@@ -8,12 +8,13 @@ import tiktoken
 import tokenizers
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tokenizers import Regex, pre_tokenizers
 
 from tests.oracles import pretokenizers as oracle
 from tests.tokenize_lib.texts import ascii_texts, texts
 from tokenize_lib import _native
 from tokenize_lib.errors import OptionError
-from tokenize_lib.pretokenizers import PRETOKENIZERS, build_pretokenizer
+from tokenize_lib.pretokenizers import PRETOKENIZERS, build_pretokenizer, pretokenizer_warning
 from tokenize_lib.training_options import Normalization, PretokenizeOptions
 
 TIKTOKEN = ["gpt2", "cl100k", "o200k"]
@@ -216,14 +217,59 @@ def test_a_pretokenizer_can_be_pickled() -> None:
     [
         ("o200", "--pretokenizer 'o200': no such rule; did you mean o200k[?] There are gpt2, cl100k, "),
         ("zzz", "--pretokenizer 'zzz': no such rule; there are gpt2, "),
-        ("regex:(", r"--pretokenizer: the pattern \( cannot be run: "),
-        (r"regex:\p{Nonsense}", "cannot be run"),
+        ("GPT2", "--pretokenizer 'GPT2': no such rule; did you mean gpt2[?] There are gpt2, "),
+        (
+            "regex:(a",
+            r"the pattern \(a cannot be run: Opening parenthesis without closing parenthesis, at its byte 2$",
+        ),
+        (r"regex:a|\X", r"--pretokenizer: the pattern a\|\\X cannot be run: Invalid escape: \\X, at its byte 2$"),
+        ("regex:[z-a]", "cannot be run: invalid character class range, the start must be <= the end$"),
+        (r"regex:\p{Nonsense}", "cannot be run: Unicode property not found$"),
+        ("regex:a{99999999}", "cannot be run: heap usage during NFA compilation exceeded limit of 10485760$"),
     ],
 )
 def test_a_rule_that_cannot_be_used_is_named(spec: str, message: str) -> None:
     with pytest.raises(OptionError, match=message) as raised:
         build_pretokenizer(PretokenizeOptions(pretokenizer=spec))
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "pretokens"),
+    [
+        ("(?<=b+)a", "abba", ["abb", "a"]),
+        (r"(?<!\p{L})\p{L}", "abc de", ["a", "bc ", "d", "e"]),
+        ("a*", "baab x", ["b", "aa", "b", " ", "x"]),
+        (r"(?=\p{Lu})", "camelCaseText", ["camel", "Case", "Text"]),
+    ],
+)
+def test_look_behinds_and_empty_matches_cut_as_in_hugging_face(pattern: str, text: str, pretokens: list[str]) -> None:
+    assert split_by(f"regex:{pattern}", text) == pretokens
+    parts = pre_tokenizers.Split(Regex(pattern), "isolated").pre_tokenize_str(text)
+    assert [part for part, _ in parts] == pretokens
+
+
+@pytest.mark.parametrize(
+    ("spec", "is_doubtful"),
+    [
+        ("regex:a*", True),
+        (r"regex:\p{L}*|\s+", True),
+        ("regex:(?=x)", False),
+        (r"regex:\b", False),
+        ("regex:$", False),
+        ("regex:[^x]*", False),
+        ("gpt2", False),
+        ("none", False),
+    ],
+)
+def test_a_pattern_that_cuts_between_all_characters_is_doubted(spec: str, is_doubtful: bool) -> None:
+    warning = pretokenizer_warning(PretokenizeOptions(pretokenizer=spec))
+    assert warning == (
+        f"--pretokenizer {spec}: the pattern matches the empty text, so what it does not match otherwise is cut into "
+        "single characters, which no merge joins: + in place of * leaves it whole"
+        if is_doubtful
+        else None
+    )
 
 
 def test_a_pattern_that_backtracks_without_end_gives_up_with_an_error() -> None:

@@ -32,7 +32,7 @@ impl Rule {
     fn named(spec: &str) -> Result<Self> {
         if let Some(pattern) = spec.strip_prefix("regex:") {
             let regex = Regex::new(pattern).map_err(|error| {
-                KernelError::Value(format!("the pattern {pattern} cannot be run: {}", causes(&error)))
+                KernelError::Value(format!("the pattern {pattern} cannot be run: {}", why_no_pattern(&error)))
             })?;
             return Ok(Self::Regex(Box::new(regex)));
         }
@@ -47,6 +47,25 @@ impl Rule {
             "none" => Self::None,
             other => return Err(KernelError::Value(format!("no pretokenizer {other:?}"))),
         })
+    }
+}
+
+/// What is wrong with a pattern, in one line and without the layers that found it.
+fn why_no_pattern(error: &fancy_regex::Error) -> String {
+    use fancy_regex::{CompileError, Error};
+    use regex_syntax::Error as SyntaxError;
+    let inner = match error {
+        Error::ParseError(position, error) => return format!("{error}, at its byte {position}"),
+        Error::CompileError(error) => match error.as_ref() {
+            CompileError::InnerError(inner) => inner,
+            other => return other.to_string(),
+        },
+        other => return other.to_string(),
+    };
+    match inner.syntax_error() {
+        Some(SyntaxError::Parse(error)) => error.kind().to_string(),
+        Some(SyntaxError::Translate(error)) => error.kind().to_string(),
+        _ => std::error::Error::source(inner).map_or_else(|| inner.to_string(), |cause| cause.to_string()),
     }
 }
 
@@ -78,6 +97,15 @@ impl Pretokenizer {
     /// True if pretokens are slices of the text that is given, none of them rewritten.
     pub fn keeps_text(&self) -> bool {
         self.normalizer.is_identity() && !matches!(self.rule, Rule::Metaspace)
+    }
+
+    /// True if the rule is a pattern that matches the empty text between any two characters, as `a*` does: it cuts
+    /// what it does not match into single characters.
+    pub fn cuts_everywhere(&self) -> bool {
+        let Rule::Regex(regex) = &self.rule else { return false };
+        // Of private use, so that hardly a pattern names them.
+        let unknown = "\u{E000}\u{E001}\u{E002}";
+        regex.find_iter(unknown).flatten().any(|found| found.range() == (3..3))
     }
 
     /// Calls `visit` with each text between special tokens, as the rule is to see it, and with the
@@ -223,13 +251,6 @@ fn with_metaspaces(text: &str) -> String {
 }
 
 /// Cuts a text at both ends of every match, also of an empty one.
-/// An error and what caused it, in one line.
-fn causes(error: &dyn std::error::Error) -> String {
-    let chain = std::iter::successors(Some(error), |error| error.source());
-    let text = chain.map(|error| error.to_string()).collect::<Vec<_>>().join(": ");
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 fn cut_at_matches(section: &str, regex: &Regex, mut visit: impl FnMut(Range<usize>)) -> Result<()> {
     let mut start = 0;
     for found in regex.find_iter(section) {

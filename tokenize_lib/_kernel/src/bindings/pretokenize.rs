@@ -47,6 +47,12 @@ impl PyPretokenizer {
         Ok(Self { inner, spec, special_tokens, normalize, lowercase })
     }
 
+    /// Whether the rule is a pattern that matches the empty text between any two characters, as ``regex:a*`` does.
+    #[getter]
+    fn cuts_everywhere(&self) -> bool {
+        self.inner.cuts_everywhere()
+    }
+
     /// What pickle needs to make it again.
     fn __getnewargs__(&self) -> (&str, Vec<String>, &str, bool) {
         (&self.spec, self.special_tokens.clone(), &self.normalize, self.lowercase)
