@@ -9,8 +9,8 @@ from __future__ import annotations
 import dataclasses
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeAlias, overload
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeAlias, TypeVar, overload
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +27,8 @@ Texts: TypeAlias = "pa.Array[Any] | pa.ChunkedArray[Any]"
 ``binary_view`` or a dictionary of one of them; UTF-8."""
 
 IDS: Any = pa.large_list(pa.uint32())
+
+Result = TypeVar("Result")
 
 _find: Any = pc.find_substring_regex
 
@@ -92,8 +94,8 @@ class Tokenizer(ABC):
         """
         taken = self._taken(special)
         if isinstance(texts, (str, bytes)):
-            return int(self._count(self._checked(one_text(texts), special), taken)[0].as_py())
-        counts = [self._count(chunk, taken) for chunk in self._chunks(texts, special)]
+            return int(next(self._each(self._count, [one_text(texts)], special, taken))[0].as_py())
+        counts = [*self._each(self._count, large_binary_chunks(texts), special, taken)]
         return pa.concat_arrays(counts) if counts else pa.array([], pa.int64())
 
     @overload
@@ -118,9 +120,9 @@ class Tokenizer(ABC):
         """
         taken = self._taken(special)
         if isinstance(texts, (str, bytes)):
-            ids: list[int] = self._encode(self._checked(one_text(texts), special), taken)[0].as_py()
+            ids: list[int] = next(self._each(self._encode, [one_text(texts)], special, taken))[0].as_py()
             return ids
-        lists = [self._encode(chunk, taken) for chunk in self._chunks(texts, special)]
+        lists = [*self._each(self._encode, large_binary_chunks(texts), special, taken)]
         return pa.concat_arrays(lists) if lists else pa.array([], IDS)
 
     @abstractmethod
@@ -143,7 +145,7 @@ class Tokenizer(ABC):
     def _count(self, texts: pa.Array[Any], taken: frozenset[str]) -> pa.Int64Array:
         """Count the tokens of each of some ``large_binary`` texts, none of them null.
 
-        ``taken`` are the special tokens whose text is that token.
+        ``taken`` are the special tokens whose text is that token. A ``ValueError`` becomes an `InputError`.
         """
 
     @abstractmethod
@@ -161,31 +163,46 @@ class Tokenizer(ABC):
                 raise OptionError(f"{token!r} is no special token of {self.name}, which has {known}")
         return frozenset(special)
 
-    def _chunks(self, texts: Texts, special: Special) -> Iterator[pa.Array[Any]]:
+    def _each(
+        self,
+        function: Callable[[pa.Array[Any], frozenset[str]], Result],
+        chunks: Iterable[pa.Array[Any]],
+        special: Special,
+        taken: frozenset[str],
+    ) -> Iterator[Result]:
+        """The results of `_count` or `_encode` for each chunk; errors name the row of all."""
         first_row = 0
-        for chunk in large_binary_chunks(texts):
+        for chunk in chunks:
             if chunk.null_count:
                 row = first_row + chunk.is_null().index(pa.scalar(value=True)).as_py()
                 raise InputError(f"text {row} is null: drop nulls or fill them with empty texts")
-            yield self._checked(chunk, special, first_row)
+            if special == "deny" and self.special_tokens:
+                self._refuse_special(chunk, first_row)
+            try:
+                yield function(chunk, taken)
+            except ValueError as error:
+                raise InputError(_not_utf8(chunk, first_row) or str(error)) from error
             first_row += len(chunk)
 
-    def _checked(self, texts: pa.Array[Any], special: Special, first_row: int | None = None) -> pa.Array[Any]:
-        """The texts as they are, if they have no special token that is denied."""
-        if special != "deny" or not self.special_tokens:
-            return texts
+    def _allowed(self, text: str | bytes, special: Special) -> str:
+        """One text, if it has no special token that is denied."""
+        self._taken(special)
+        if special == "deny":
+            self._refuse_special(one_text(text), 0)
+        return unicode_of(text)
+
+    def _refuse_special(self, texts: pa.Array[Any], first_row: int) -> None:
         longest_first = sorted((token.encode() for token in self.special_tokens), key=len, reverse=True)
         pattern = b"|".join(re.escape(token) for token in longest_first)
         places = _find(texts, pattern=pattern).to_numpy()
         rows = np.flatnonzero(places >= 0)
         if not len(rows):
-            return texts
+            return
         row = int(rows[0])
         place, text = int(places[row]), texts[row].as_py()
         found = next(token for token in longest_first if text.startswith(token, place))
-        where = "the text" if first_row is None else f"text {first_row + row}"
         raise InputError(
-            f"{where} has the special token {found.decode()!r} at byte {place}: "
+            f"{_name_of(texts, first_row + row)} has the special token {found.decode()!r} at byte {place}: "
             'allow special tokens, or take them as text (special="allow" or "text")'
         )
 
@@ -204,22 +221,42 @@ def one_text(text: str | bytes) -> pa.Array[Any]:
     return pa.array([text], pa.large_binary())
 
 
+def unicode_of(text: str | bytes) -> str:
+    """Give one text as characters.
+
+    Raises:
+        InputError: It is not UTF-8, or has a lone surrogate.
+    """
+    texts = one_text(text)
+    try:
+        found: str = strings_of(texts)[0].as_py()
+    except ValueError as error:
+        raise InputError(_not_utf8(texts, 0) or str(error)) from error
+    return found
+
+
 def strings_of(texts: pa.Array[Any]) -> pa.Array[Any]:
     """Give ``large_binary`` texts as ``large_string``, without a copy.
 
     Raises:
-        InputError: One is not UTF-8.
+        ValueError: One is not UTF-8.
     """
-    try:
-        return texts.cast(pa.large_string())
-    except pa.ArrowInvalid:
-        for row, text in enumerate(texts):
-            try:
-                text.as_py().decode()
-            except UnicodeDecodeError as error:
-                where = f"text {row} is" if len(texts) > 1 else "the text is"
-                raise InputError(f"{where} not UTF-8: byte {error.start} is {text.as_py()[error.start]:#04x}") from None
-        raise
+    return texts.cast(pa.large_string())
+
+
+def _not_utf8(texts: pa.Array[Any], first_row: int) -> str | None:
+    """What is wrong with the first text that is not UTF-8; None if all are."""
+    for row, text in enumerate(texts):
+        try:
+            text.as_py().decode()
+        except UnicodeDecodeError as error:
+            byte = f"byte {error.start} is {text.as_py()[error.start]:#04x}"
+            return f"{_name_of(texts, first_row + row)} is not UTF-8: {byte}"
+    return None
+
+
+def _name_of(texts: pa.Array[Any], row: int) -> str:
+    return "the text" if row == 0 and len(texts) == 1 else f"text {row}"
 
 
 def starts_in(text: bytes, pieces: Sequence[bytes]) -> list[int] | None:

@@ -22,7 +22,14 @@ from pipelines.cli.process import (
 )
 from tokenize_lib.errors import OptionError, TokenbeamError
 
-_COMMANDS = {"train": "pipelines.cli.train", "count": "pipelines.cli.count", "cost": "pipelines.cli.cost"}
+_COMMANDS = {
+    "train": "pipelines.cli.train",
+    "count": "pipelines.cli.count",
+    "cost": "pipelines.cli.cost",
+    "encode": "pipelines.cli.encode",
+    "decode": "pipelines.cli.decode",
+    "show": "pipelines.cli.show",
+}
 
 
 class LazyGroup(click.Group):

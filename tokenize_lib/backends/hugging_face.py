@@ -16,7 +16,7 @@ import tokenizers
 
 from tokenize_lib.errors import InputError
 from tokenize_lib.formats.byte_characters import BYTES
-from tokenize_lib.tokenizer import Special, Token, Tokenizer, one_text, strings_of
+from tokenize_lib.tokenizer import Special, Token, Tokenizer, strings_of
 
 _BATCH_TEXTS = 1024
 _BATCH_BYTES = 4 << 20  # an encoding takes some hundred bytes a token
@@ -72,7 +72,7 @@ class HuggingFaceTokenizer(Tokenizer):
 
         Those are of whole characters: pieces that split one have the same.
         """
-        whole = strings_of(self._checked(one_text(text), special))[0].as_py()
+        whole = self._allowed(text, special)
         encoding = self._made_for(self._taken(special)).encode(whole, add_special_tokens=False)
         places = [0, *accumulate(len(character.encode()) for character in whole)]
         return [

@@ -79,16 +79,10 @@ class BytePairTokenizer(Tokenizer):
         ]
 
     def _count(self, texts: pa.Array[Any], taken: frozenset[str]) -> pa.Int64Array:
-        try:
-            return self._model.count(self._pretokenizer, texts, self._cut_out(taken))
-        except ValueError as error:
-            raise InputError(str(error)) from error
+        return self._model.count(self._pretokenizer, texts, self._cut_out(taken))
 
     def _encode(self, texts: pa.Array[Any], taken: frozenset[str]) -> pa.LargeListArray[Any]:
-        try:
-            return self._model.encode(self._pretokenizer, texts, self._cut_out(taken))
-        except ValueError as error:
-            raise InputError(str(error)) from error
+        return self._model.encode(self._pretokenizer, texts, self._cut_out(taken))
 
     def _make_cut_out(self, taken: frozenset[str]) -> _native.SpecialTokens | None:
         wanted = {**self._parts.added, **{token: self.special_tokens[token] for token in sorted(taken)}}

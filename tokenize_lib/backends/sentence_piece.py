@@ -12,7 +12,7 @@ import pyarrow as pa
 import sentencepiece
 
 from tokenize_lib.errors import InputError, OptionError
-from tokenize_lib.tokenizer import Special, Token, Tokenizer, one_text, strings_of
+from tokenize_lib.tokenizer import Special, Token, Tokenizer, strings_of
 
 
 class SentencePieceTokenizer(Tokenizer):
@@ -66,8 +66,7 @@ class SentencePieceTokenizer(Tokenizer):
 
         Those are of what the piece was before normalization; of a character's bytes (``<0xB6>``) the last has it all.
         """
-        self._taken(special)
-        whole = strings_of(self._checked(one_text(text), special))[0].as_py()
+        whole = self._allowed(text, special)
         return [
             Token(piece.id, piece.piece.encode(), piece.begin, piece.end)
             for piece in self._processor.encode(whole, return_type="proto").pieces

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from types import MappingProxyType
 from typing import Any
 
@@ -13,7 +14,7 @@ import pyarrow.compute as pc
 
 from tokenize_lib import _native
 from tokenize_lib.errors import InputError, OptionError
-from tokenize_lib.tokenizer import Special, Token, Tokenizer, one_text, strings_of
+from tokenize_lib.tokenizer import Special, Token, Tokenizer, strings_of, unicode_of
 
 UNITS = ("chars", "words", "bytes")
 
@@ -51,19 +52,16 @@ class Units(Tokenizer):
     def tokens(self, text: str | bytes, *, special: Special = "text") -> list[Token]:
         """As `Tokenizer.tokens`; white space between words is in none."""
         self._taken(special)
-        whole: bytes = one_text(text)[0].as_py()
+        whole = unicode_of(text)
         if self.name == "bytes":
-            return [Token(byte, bytes([byte]), at, at + 1) for at, byte in enumerate(whole)]
+            return [Token(byte, bytes([byte]), at, at + 1) for at, byte in enumerate(whole.encode())]
         rule = _WORD if self.name == "words" else _CHARACTER
-        pieces = [match.group() for match in rule.finditer(strings_of(one_text(whole))[0].as_py())]
-        found: list[Token] = []
-        start = 0
-        for piece in pieces:
-            start = whole.index(piece.encode(), start)
-            end = start + len(piece.encode())
-            found.append(Token(ord(piece) if self.name == "chars" else None, piece.encode(), start, end))
-            start = end
-        return found
+        pieces = [(match.group(), match.start()) for match in rule.finditer(whole)]
+        places = [0, *accumulate(len(character.encode()) for character in whole)]
+        return [
+            Token(ord(piece) if self.name == "chars" else None, piece.encode(), places[at], places[at + len(piece)])
+            for piece, at in pieces
+        ]
 
     def _count(self, texts: pa.Array[Any], taken: frozenset[str]) -> pa.Int64Array:
         del taken  # there are none

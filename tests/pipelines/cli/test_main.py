@@ -19,7 +19,7 @@ def test_help_names_the_commands_with_an_example(capsys):
     assert run(["--help"]) == 0
     out, err = capsys.readouterr()
     assert "tokenbeam train 'corpus/*.jsonl.zst' -o tokenizer --vocab-size 32000" in out
-    assert "  train  Train a tokenizer on text files and write it to a directory." in out
+    assert "  train   Train a tokenizer on text files and write it to a directory." in out
     assert err == ""
 
 
