@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tokenize_lib.chat_records import CONTENT, TOOL_JSON, TOOL_LINES, BadChatError, Chat, parse_chat
+from tokenize_lib.chat_records import CONTENT, TOOL_JSON, TOOL_LINES, BadChatError, ParsedChats
 from tokenize_lib.chat_rules import ChatRule, CountedAs
 from tokenize_lib.request_tokens import Counts
 
@@ -54,16 +54,16 @@ class ChatReader:
         Returns:
             The chats among them. Records that are none are in `Chats.bad`; nothing is raised.
         """
-        rows, chats, bad = [], [], []
+        rows, bad, parsed = [], [], ParsedChats()
         for row, record in enumerate(records.cast(pa.large_binary()).to_pylist()):
             if not record or record.isspace():
                 continue
             try:
-                chats.append(parse_chat(record))
+                parsed.add(record)
                 rows.append(row)
             except BadChatError as error:
                 bad.append((row, str(error)))
-        return Chats(self.counted_as, np.array(rows, dtype=np.int64), chats, bad)
+        return Chats(self.counted_as, np.array(rows, dtype=np.int64), parsed, bad)
 
 
 class Chats:
@@ -80,26 +80,30 @@ class Chats:
     """
 
     def __init__(
-        self, counted_as: Sequence[CountedAs], rows: Counts, chats: Sequence[Chat], bad: Sequence[tuple[int, str]]
+        self, counted_as: Sequence[CountedAs], rows: Counts, parsed: ParsedChats, bad: Sequence[tuple[int, str]]
     ) -> None:
         """For `ChatReader.read`."""
         self.rows = rows
         self.bad = bad
-        self.texts = pa.array([text for chat in chats for _, text in chat.texts], pa.large_string())
-        self.models = pa.array([chat.model for chat in chats], pa.string())
-        self.custom_ids = pa.array([chat.custom_id for chat in chats], pa.string())
-        self.messages = _int64(chat.messages for chat in chats)
-        self.images = _int64(chat.images for chat in chats)
+        self.texts = pa.array(parsed.texts, pa.large_string())
+        self.models = pa.array(parsed.models, pa.string())
+        self.custom_ids = pa.array(parsed.custom_ids, pa.string())
+        self.messages = np.array(parsed.messages, dtype=np.int64)
+        self.images = np.array(parsed.images, dtype=np.int64)
         self._counted_as = counted_as
-        self._names = _int64(chat.names for chat in chats)
-        self._kinds = np.array([kind for chat in chats for kind, _ in chat.texts], dtype=np.int8)
-        lengths = _int64(len(chat.texts) for chat in chats)
-        self._starts = np.cumsum(lengths) - lengths  # no chat is without a text: it has a role
-        self._chat_of_text = np.repeat(np.arange(len(chats)), lengths)
-        self._tool_units = np.array([chat.tool_units or (0, 0, 0, 0, 0) for chat in chats], np.int64).reshape(-1, 5)
-        self._has_tools = np.array([chat.has_tools for chat in chats], dtype=np.bool_)
-        self._known_tools = np.array([chat.tool_units is not None for chat in chats], dtype=np.bool_)
-        self._estimates = np.array([chat.estimate for chat in chats], dtype=np.bool_)
+        self._names = np.array(parsed.names, dtype=np.int64)
+        self._kinds = np.frombuffer(parsed.kinds, dtype=np.uint8)
+        lengths = np.array(parsed.lengths, dtype=np.int64)
+        self._starts = np.cumsum(lengths) - lengths
+        self._chat_of_text = np.repeat(np.arange(len(lengths)), lengths)
+        self._estimates = np.array(parsed.estimates, dtype=np.bool_)
+        with_tools = np.array(list(parsed.tools), dtype=np.intp)
+        self._has_tools = np.zeros(len(lengths), dtype=np.bool_)
+        self._has_tools[with_tools] = True
+        self._known_tools = self._has_tools.copy()
+        self._known_tools[with_tools] = [units is not None for units in parsed.tools.values()]
+        self._tool_units = np.zeros((len(lengths), 5), dtype=np.int64)
+        self._tool_units[with_tools] = [units or (0,) * 5 for units in parsed.tools.values()] or np.zeros((0, 5))
         self._rules: dict[int, tuple[list[ChatRule], npt.NDArray[np.intp]]] = {}
 
     def __len__(self) -> int:

@@ -1,11 +1,11 @@
-"""One chat: a line of a fine-tuning file or of a batch file, into the texts that are counted.
+"""Chats, a line of a fine-tuning file or of a batch file each, into the texts that are counted.
 
 Formats: https://platform.openai.com/docs/guides/supervised-fine-tuning (``messages`` at the top) and
 https://platform.openai.com/docs/guides/batch (``custom_id``, and the request in ``body``).
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -18,12 +18,14 @@ _PARAMETER_KEYS = {"type", "properties", "required", "additionalProperties"}
 _PROPERTY_KEYS = {"type", "description", "enum"}
 _NO_TEXT = {"image_url", "input_image", "image", "input_audio", "audio", "file", "input_file"}
 
+ToolUnits = tuple[int, int, int, int, int]
+
 
 class BadChatError(ValueError):
     """A record holds no chat that can be counted; says why."""
 
 
-class _Message(msgspec.Struct):
+class _Message(msgspec.Struct, gc=False):
     role: str
     content: str | list[Any] | None = None
     name: str | None = None
@@ -33,16 +35,30 @@ class _Message(msgspec.Struct):
     function_call: Any = None
     audio: Any = None
 
+    @property
+    def has_calls(self) -> bool:
+        return self.tool_calls is not None or self.function_call is not None
 
-class _Request(msgspec.Struct):
-    messages: list[_Message] | msgspec.UnsetType = msgspec.UNSET
+    @property
+    def is_more_than_content(self) -> bool:
+        return (
+            self.tool_call_id is not None
+            or self.refusal is not None
+            or self.audio is not None
+            or self.tool_calls is not None
+            or self.function_call is not None
+        )
+
+
+class _Request(msgspec.Struct, gc=False):
+    messages: list[_Message] | None = None
     model: str | None = None
     tools: list[Any] | None = None
     functions: list[Any] | None = None
     response_format: Any = None
 
 
-class _Record(_Request):
+class _Record(_Request, gc=False):
     body: msgspec.Raw = msgspec.Raw()
     custom_id: Any = None
 
@@ -52,132 +68,161 @@ _request_decoder = msgspec.json.Decoder(_Request)
 
 
 @dataclasses.dataclass(slots=True)
-class Chat:
-    """What is counted of a chat.
+class ParsedChats:
+    """Chats that were parsed, as lists: a value a text, or a chat.
+
+    They are flat, as Python would look through millions of small objects again and again to see what can go.
 
     Attributes:
-        texts: With the kind of each.
-        model: The model it names.
-        custom_id: Of a batch file.
-        messages: How many messages.
+        texts: The texts of all chats, one chat after another.
+        kinds: The kind of each text.
+        lengths: How many texts each chat has; one at least, as a message has a role.
+        models: The model that each names.
+        custom_ids: Of a batch file.
+        messages: How many messages each has.
         names: How many of them have a name.
         images: Parts without text: images, audio, files. They are not counted.
-        tool_units: How many functions, functions with parameters, parameters, enumerations and values; None: there are
-            tools, but not such as the published rule knows.
-        has_tools: Whether tools are defined.
-        estimate: Something is counted by no published rule.
+        estimates: Whether something is counted by no published rule.
+        tools: Of the chats with tools, by number: how many functions, functions with parameters, parameters,
+            enumerations and values; None for tools that the published rule does not know.
     """
 
-    texts: list[tuple[int, str]] = dataclasses.field(default_factory=list)
-    model: str | None = None
-    custom_id: str | None = None
-    messages: int = 0
-    names: int = 0
-    images: int = 0
-    tool_units: tuple[int, int, int, int, int] | None = (0, 0, 0, 0, 0)
-    has_tools: bool = False
-    estimate: bool = False
+    texts: list[str] = dataclasses.field(default_factory=list)
+    kinds: bytearray = dataclasses.field(default_factory=bytearray)
+    lengths: list[int] = dataclasses.field(default_factory=list)
+    models: list[str | None] = dataclasses.field(default_factory=list)
+    custom_ids: list[str | None] = dataclasses.field(default_factory=list)
+    messages: list[int] = dataclasses.field(default_factory=list)
+    names: list[int] = dataclasses.field(default_factory=list)
+    images: list[int] = dataclasses.field(default_factory=list)
+    estimates: list[bool] = dataclasses.field(default_factory=list)
+    tools: dict[int, ToolUnits | None] = dataclasses.field(default_factory=dict)
+
+    def add(self, record: bytes) -> None:
+        """Parse a record and put it behind the others.
+
+        Args:
+            record: JSON in UTF-8.
+
+        Raises:
+            BadChatError: It is not JSON, or no chat. Then nothing is added.
+        """
+        found, request, messages = _decode(record)
+        start = len(self.texts)
+        try:
+            names, images, estimate = self._add_messages(messages)
+        except BadChatError:
+            del self.texts[start:], self.kinds[start:]
+            raise
+        if request.tools or request.functions:
+            self.tools[len(self.lengths)] = self._add_tools(request.tools or [], request.functions or [])
+        if isinstance(request.response_format, dict) and request.response_format.get("type") == "json_schema":
+            self._add_json(OTHER_JSON, request.response_format)
+            estimate = True
+        self.lengths.append(len(self.texts) - start)
+        self.models.append(request.model)
+        self.custom_ids.append(None if found.custom_id is None else str(found.custom_id))
+        self.messages.append(len(messages))
+        self.names.append(names)
+        self.images.append(images)
+        self.estimates.append(estimate)
+
+    def _add(self, kind: int, text: str) -> None:
+        self.kinds.append(kind)
+        self.texts.append(text)
+
+    def _add_json(self, kind: int, value: Any) -> None:
+        self._add(kind, msgspec.json.encode(value).decode())
+
+    def _add_messages(self, messages: list[_Message]) -> tuple[int, int, bool]:
+        """Add messages; give how many names and images they have, and whether they count as an estimate."""
+        names = images = 0
+        estimate = False
+        for place, message in enumerate(messages):
+            self._add(FRAME, message.role)
+            if message.name is not None:
+                names += 1
+                self._add(FRAME, message.name)
+            content = message.content
+            if isinstance(content, str):
+                self._add(CONTENT, content)
+            elif content is not None:
+                found = self._add_parts(content, place)
+                images += found
+                # How the API joins parts is published nowhere: of one text alone it is sure.
+                estimate |= found > 0 or len(content) != 1
+            if content is None or message.is_more_than_content:
+                found = self._add_rest(message, place)
+                images += found
+                estimate |= found > 0 or message.has_calls
+        return names, images, estimate
+
+    def _add_parts(self, parts: list[Any], place: int) -> int:
+        """Add content that is a list; give how many parts have no text."""
+        images = 0
+        for number, part in enumerate(parts):
+            where = f"messages[{place}].content[{number}]"
+            if not isinstance(part, dict):
+                raise BadChatError(f"no chat: {where} is no object")
+            kind = part.get("type")
+            if kind in _NO_TEXT:
+                images += 1
+                continue
+            text = part.get("refusal" if kind == "refusal" else "text")
+            if not isinstance(text, str):
+                raise BadChatError(f"no chat: {where}, of type {kind!r}, has no text")
+            self._add(CONTENT, text)
+        return images
+
+    def _add_rest(self, message: _Message, place: int) -> int:
+        """Add what few messages have; give how many parts have no text."""
+        if message.content is None and not message.is_more_than_content:
+            raise BadChatError(f"no chat: messages[{place}] has no content")
+        if message.tool_call_id is not None:
+            self._add(FRAME, message.tool_call_id)
+        if message.refusal is not None:
+            self._add(CONTENT, message.refusal)
+        for call in (message.tool_calls, message.function_call):
+            if call is not None:
+                self._add_json(OTHER_JSON, call)
+        return int(message.audio is not None)
+
+    def _add_tools(self, tools: list[Any], functions: list[Any]) -> ToolUnits | None:
+        """Add function definitions both as lines and as JSON; give what the rule counts of them."""
+        self._add_json(TOOL_JSON, [*tools, *functions])
+        try:
+            all_functions = [*map(_function_of_tool, tools), *functions]
+            lines = [line for function in all_functions for line in _function_lines(function)]
+        except _UnknownToolError:
+            return None
+        for line in lines:
+            self._add(TOOL_LINES, line)
+        properties = [function["parameters"].get("properties", {}) for function in all_functions]
+        enumerations = [each["enum"] for all_of in properties for each in all_of.values() if "enum" in each]
+        return (
+            len(all_functions),
+            sum(bool(all_of) for all_of in properties),
+            sum(map(len, properties)),
+            len(enumerations),
+            sum(map(len, enumerations)),
+        )
 
 
-def parse_chat(record: bytes) -> Chat:
-    """Parse a record.
-
-    Args:
-        record: JSON in UTF-8.
-
-    Raises:
-        BadChatError: It is not JSON, or no chat.
-    """
+def _decode(record: bytes) -> tuple[_Record, _Request, list[_Message]]:
+    """Give a record, the request in it, which may be itself, and its messages."""
     try:
         found = _record_decoder.decode(record)
         request: _Request = found
-        if found.messages is msgspec.UNSET and memoryview(found.body):
+        if found.messages is None and memoryview(found.body):
             request = _request_decoder.decode(found.body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        # ValidationError, for a field of another type, is a DecodeError too, and says where.
+        # A field of another type is a DecodeError, too, and says where.
         raise BadChatError(f"no chat: {error}") from None
-    if request.messages is msgspec.UNSET:
+    if request.messages is None:
         raise BadChatError("no chat: it has neither messages nor body.messages")
     if not request.messages:
         raise BadChatError("no chat: messages is empty")
-    chat = Chat(model=request.model, custom_id=None if found.custom_id is None else str(found.custom_id))
-    for place, message in enumerate(request.messages):
-        _add_message(chat, message, place)
-    _add_tools(chat, request)
-    if isinstance(request.response_format, Mapping) and request.response_format.get("type") == "json_schema":
-        _add_json(chat, request.response_format)
-    return chat
-
-
-def _add_message(chat: Chat, message: _Message, place: int) -> None:
-    texts = chat.texts
-    chat.messages += 1
-    texts.append((FRAME, message.role))
-    if message.name is not None:
-        chat.names += 1
-        texts.append((FRAME, message.name))
-    if message.tool_call_id is not None:
-        texts.append((FRAME, message.tool_call_id))
-    calls = [call for call in (message.tool_calls, message.function_call) if call is not None]
-    if isinstance(message.content, str):
-        texts.append((CONTENT, message.content))
-    elif message.content is not None:
-        _add_parts(chat, message.content, place)
-    elif not calls and message.refusal is None and message.audio is None:
-        raise BadChatError(f"no chat: messages[{place}] has no content")
-    if message.refusal is not None:
-        texts.append((CONTENT, message.refusal))
-    if message.audio is not None:
-        chat.images += 1
-        chat.estimate = True
-    for call in calls:
-        _add_json(chat, call)
-
-
-def _add_parts(chat: Chat, parts: list[Any], place: int) -> None:
-    """Add content that is a list. How the API joins its parts is published nowhere: only one text is sure."""
-    for number, part in enumerate(parts):
-        where = f"messages[{place}].content[{number}]"
-        if not isinstance(part, Mapping):
-            raise BadChatError(f"no chat: {where} is no object")
-        kind = part.get("type")
-        if kind in _NO_TEXT:
-            chat.images += 1
-            continue
-        text = part.get("refusal" if kind == "refusal" else "text")
-        if not isinstance(text, str):
-            raise BadChatError(f"no chat: {where}, of type {kind!r}, has no text")
-        chat.texts.append((CONTENT, text))
-    chat.estimate |= len(parts) != 1 or chat.images > 0
-
-
-def _add_json(chat: Chat, value: Any) -> None:
-    chat.texts.append((OTHER_JSON, msgspec.json.encode(value).decode()))
-    chat.estimate = True
-
-
-def _add_tools(chat: Chat, request: _Request) -> None:
-    tools = [*(request.tools or ()), *(request.functions or ())]
-    if not tools:
-        return
-    chat.has_tools = True
-    functions = [*map(_function_of_tool, request.tools or ()), *(request.functions or ())]
-    try:
-        lines = [line for function in functions for line in _function_lines(function)]
-    except _UnknownToolError:
-        chat.tool_units = None
-    else:
-        chat.texts += [(TOOL_LINES, line) for line in lines]
-        properties = [function["parameters"].get("properties", {}) for function in functions]
-        enums = [each["enum"] for all_of in properties for each in all_of.values() if "enum" in each]
-        chat.tool_units = (
-            len(functions),
-            sum(bool(all_of) for all_of in properties),
-            sum(map(len, properties)),
-            len(enums),
-            sum(map(len, enums)),
-        )
-    chat.texts.append((TOOL_JSON, msgspec.json.encode(tools).decode()))
+    return found, request, request.messages
 
 
 class _UnknownToolError(ValueError):
@@ -185,7 +230,7 @@ class _UnknownToolError(ValueError):
 
 
 def _function_of_tool(tool: Any) -> Any:
-    return tool.get("function") if isinstance(tool, Mapping) and tool.get("type") == "function" else None
+    return tool.get("function") if isinstance(tool, dict) and tool.get("type") == "function" else None
 
 
 def _function_lines(function: Any) -> Iterator[str]:
@@ -202,7 +247,7 @@ def _function_lines(function: Any) -> Iterator[str]:
         yield f"{name}:{_text(each, 'type')}:{_text(each, 'description').removesuffix('.')}"
 
 
-def _known(value: Any, keys: set[str]) -> Mapping[str, Any]:
+def _known(value: Any, keys: set[str]) -> dict[str, Any]:
     """Give an object that has no other keys: what the rule passes over would go uncounted."""
     found = _mapping(value)
     if found.keys() - keys:
@@ -210,13 +255,13 @@ def _known(value: Any, keys: set[str]) -> Mapping[str, Any]:
     return found
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
+def _mapping(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
         raise _UnknownToolError
     return value
 
 
-def _text(given: Mapping[str, Any], key: str) -> str:
+def _text(given: dict[str, Any], key: str) -> str:
     value = given.get(key)
     if not isinstance(value, str):
         raise _UnknownToolError

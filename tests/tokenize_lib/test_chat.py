@@ -113,9 +113,11 @@ def test_functions_count_as_the_tools_that_replaced_them():
 
 
 def test_a_small_chat_text_by_text():
-    # system 1, You are a helpful assistant. 6, user 1, Hello! 2; 3 a message and 3 for the reply
-    messages = [{"role": "system", "content": "You are a helpful assistant."}, {"role": "user", "content": "Hello!"}]
-    assert tokens([{"messages": messages}], "gpt-4o") == [(1 + 6 + 1 + 2 + 3 * 2 + 3, False)]
+    messages = [
+        {"role": "system", "content": "You are a helpful assistant."},  # 3 + 1 + 6
+        {"role": "user", "content": "Hello, how are you?"},  # 3 + 1 + 6
+    ]  # and 3 with which the reply begins
+    assert tokens([{"messages": messages}], "gpt-4o") == [(23, False)]
 
 
 short = st.text(st.characters(codec="utf-8"), max_size=12)
@@ -262,7 +264,7 @@ def test_tools_that_the_rule_does_not_know_are_counted_as_their_json(function):
         ({"body": {"input": "x"}}, "no chat: it has neither messages nor body.messages"),
         ({"body": 3}, "no chat: Expected `object`, got `int`"),
         ({"messages": []}, "no chat: messages is empty"),
-        ({"messages": None}, "no chat: Expected `array`, got `null` - at `$.messages`"),
+        ({"messages": None}, "no chat: it has neither messages nor body.messages"),
         ({"messages": ["x"]}, "no chat: Expected `object`, got `str` - at `$.messages[0]`"),
         ({"messages": [{"content": "x"}]}, "no chat: Object missing required field `role` - at `$.messages[0]`"),
         ({"messages": [{"role": "user"}]}, "no chat: messages[0] has no content"),
