@@ -5,9 +5,10 @@ as bytes they sort by group, figure and value. For a sum (`Figure`) the value is
 tokenizer the value is a number of tokens and the count says how many documents have that many.
 """
 
+import dataclasses
 import enum
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ import pyarrow.compute as pc
 
 from pipelines.partial_tables import PartialTable, write_partial_tables
 from pipelines.run_files import RunFiles
+from tokenize_lib import _native
 
 FOLDER = ".work/partial-totals"
 _FIELDS: "list[pa.Field[Any]]" = [
@@ -30,6 +32,8 @@ TAIL_BYTES = 10
 
 Numbers: TypeAlias = npt.NDArray[np.int64]
 
+_WAITING_SHARE = 8  # summing takes some times as much as what is summed
+_MOST_CODE = 1 << 62
 _GROUP, _NULL, _VALUE, _END, _ZERO = b"\x01", b"\x00", b"\x01", b"\x00\x00", b"\x00\xff"
 _TAIL = np.dtype([("figure", ">u2"), ("value", ">u8")])
 _operations: Any = pc
@@ -47,11 +51,16 @@ class Figure(enum.IntEnum):
 
 
 class GroupTotals:
-    """Adds documents up, and writes sorted tables whenever what it holds has outgrown its share."""
+    """Adds documents up, and writes sorted tables whenever what it holds has outgrown its share.
+
+    Documents wait as they are, so that keys are looked up and sorted once for many of them.
+    """
 
     def __init__(self, files: RunFiles, most_bytes: int) -> None:
         self._files = files
         self._most_bytes = most_bytes
+        self._waiting: list[_Documents] = []
+        self._waiting_bytes = 0
         self._held: list[pa.RecordBatch] = []
         self._held_bytes = 0
         self._written: list[PartialTable] = []
@@ -66,38 +75,72 @@ class GroupTotals:
         """
         if not len(sizes[0]):
             return
-        self._hold(_totals(pa.array([WHOLE], pa.large_binary()), None, sizes, tokens))
-        if groups:
-            coded = group_keys(groups).dictionary_encode()
-            self._hold(_totals(coded.dictionary, coded.indices.to_numpy().astype(np.int64), sizes, tokens))
-        if self._held_bytes > self._most_bytes // 2:
-            self._compact()
-            if self._held_bytes > self._most_bytes // 4:
-                self._write()
+        documents = _Documents(group_keys(groups) if groups else None, sizes, tokens)
+        self._waiting.append(documents)
+        self._waiting_bytes += documents.nbytes
+        if self._waiting_bytes > self._most_bytes // _WAITING_SHARE:
+            self._sum()
 
     def finish(self) -> list[PartialTable]:
         """Write what is left, and give all that was written: each sorted by key, without repeats."""
+        if self._waiting:
+            self._sum()
         if self._held:
-            self._compact()
             self._write()
         return self._written
+
+    def _sum(self) -> None:
+        documents = _joined(self._waiting)
+        self._waiting, self._waiting_bytes = [], 0
+        whole = pa.array([WHOLE], pa.large_binary())
+        self._hold(_totals(whole, np.zeros(len(documents.sizes[0]), np.int64), documents))
+        if documents.keys is not None:
+            coded: Any = documents.keys.dictionary_encode()
+            order = _operations.sort_indices(coded.dictionary).to_numpy()
+            places = np.empty(len(order), np.int64)
+            places[order] = np.arange(len(order))
+            self._hold(_totals(coded.dictionary.take(pa.array(order)), places[coded.indices.to_numpy()], documents))
+        if self._held_bytes > self._most_bytes // 2:
+            self._merge()
+            if self._held_bytes > self._most_bytes // 4:
+                self._write()
 
     def _hold(self, rows: pa.RecordBatch) -> None:
         self._held.append(rows)
         self._held_bytes += rows.nbytes
 
-    def _compact(self) -> None:
-        table = pa.Table.from_batches(self._held)
-        summed = table.group_by("pretoken", use_threads=False).aggregate([("count", "sum")])
-        batches = summed.rename_columns(["pretoken", "count"]).combine_chunks().to_batches()
-        self._held = [pa.RecordBatch.from_arrays(batch.columns, schema=ROWS) for batch in batches]
-        self._held_bytes = sum(batch.nbytes for batch in self._held)
+    def _merge(self) -> None:
+        if len(self._held) > 1:
+            merged, _ = _native.merge_sorted(self._held, [True] * len(self._held))
+            self._held, self._held_bytes = [merged], merged.nbytes
 
     def _write(self) -> None:
-        [rows] = self._held
-        ordered = rows.take(_operations.sort_indices(rows["pretoken"]))
-        self._written += [table for _, table in write_partial_tables(self._files, FOLDER, [ordered])]
+        self._merge()
+        self._written += [table for _, table in write_partial_tables(self._files, FOLDER, self._held)]
         self._held, self._held_bytes = [], 0
+
+
+@dataclasses.dataclass(frozen=True)
+class _Documents:
+    """The key of each document's group, where there are groups; its bytes, characters and words; its tokens."""
+
+    keys: "pa.Array[Any] | None"
+    sizes: Sequence[Numbers]
+    tokens: Sequence[Numbers]
+
+    @property
+    def nbytes(self) -> int:
+        keys = 0 if self.keys is None else self.keys.nbytes
+        return keys + sum(values.nbytes for values in (*self.sizes, *self.tokens))
+
+
+def _joined(batches: Sequence[_Documents]) -> _Documents:
+    keys = [batch.keys for batch in batches if batch.keys is not None]
+    return _Documents(
+        pa.concat_arrays(keys) if keys else None,
+        [np.concatenate(values) for values in zip(*(batch.sizes for batch in batches), strict=True)],
+        [np.concatenate(values) for values in zip(*(batch.tokens for batch in batches), strict=True)],
+    )
 
 
 def group_keys(groups: Sequence["pa.Array[Any]"]) -> "pa.Array[Any]":
@@ -152,38 +195,55 @@ def figures_of(keys: "pa.Array[Any]") -> tuple[Numbers, Numbers]:
     return read["figure"].astype(np.int64), read["value"].astype(np.int64)
 
 
-def _totals(
-    groups: "pa.Array[Any]", codes: Numbers | None, sizes: Sequence[Numbers], tokens: Sequence[Numbers]
-) -> pa.RecordBatch:
-    """Give the rows for documents whose groups have these keys; without codes all are of the first."""
-    pieces = list(_counted(len(groups), codes, sizes, tokens))
-    places = np.concatenate([place for place, _, _, _ in pieces])
-    tails = np.empty(len(places), _TAIL)
-    tails["figure"] = np.concatenate([np.full(len(place), figure) for place, figure, _, _ in pieces])
-    tails["value"] = np.concatenate([values for _, _, values, _ in pieces])
+def _totals(groups: "pa.Array[Any]", places: Numbers, documents: _Documents) -> pa.RecordBatch:
+    """Give the sorted rows of documents.
+
+    Args:
+        groups: Keys of groups, sorted.
+        places: Which of them each document's is; there is a document for each.
+        documents: The documents.
+    """
+    pieces = list(_figures(len(groups), places, documents))
+    members = np.concatenate([piece.groups for piece in pieces])
+    # Each piece is sorted by group and value, and the pieces by figure.
+    order = np.argsort(members, kind="stable")
+    tails = np.empty(len(members), _TAIL)
+    tails["figure"] = np.concatenate([np.full(len(piece.groups), piece.figure) for piece in pieces])[order]
+    tails["value"] = np.concatenate([piece.values for piece in pieces])[order]
     ends: Any = np.arange(len(tails) + 1, dtype=np.int64) * TAIL_BYTES
     data: Any = tails.view(np.uint8)
     tail: Any = pa.Array.from_buffers(pa.large_binary(), len(tails), [None, pa.py_buffer(ends), pa.py_buffer(data)])
-    head = groups.take(pa.array(places))
-    keys = _operations.binary_join_element_wise(head, tail, pa.scalar(b"", pa.large_binary()))
-    counts = pa.array(np.concatenate([counts for _, _, _, counts in pieces]))
+    heads = groups.take(pa.array(members[order]))
+    keys = _operations.binary_join_element_wise(heads, tail, pa.scalar(b"", pa.large_binary()))
+    counts = pa.array(np.concatenate([piece.counts for piece in pieces])[order])
     return pa.RecordBatch.from_arrays([keys, counts], schema=ROWS)
 
 
-def _counted(
-    groups: int, codes: Numbers | None, sizes: Sequence[Numbers], tokens: Sequence[Numbers]
-) -> Iterator[tuple[Numbers, int, Numbers, Numbers]]:
-    """Give (places in the groups, figure, values, counts)."""
+class _Piece(NamedTuple):
+    """Rows of one figure."""
+
+    groups: Numbers
+    figure: int
+    values: Numbers
+    counts: Numbers
+
+
+def _figures(groups: int, places: Numbers, documents: _Documents) -> Iterator[_Piece]:
     every, zeros = np.arange(groups), np.zeros(groups, np.int64)
-    ones = np.ones(len(sizes[0]), np.int64)
-    for figure, values in enumerate((ones, (sizes[0] == 0).astype(np.int64), *sizes)):
-        if codes is None:
-            sums = values.sum(keepdims=True)
+    order = np.argsort(places, kind="stable") if groups > 1 else slice(None)
+    firsts = np.searchsorted(places[order], every)
+    ones = np.ones(len(places), np.int64)
+    for figure, values in enumerate((ones, (documents.sizes[0] == 0).astype(np.int64), *documents.sizes)):
+        yield _Piece(every, figure, zeros, np.add.reduceat(values[order], firsts))
+    for number, values in enumerate(documents.tokens):
+        # One number for group and value, while that fits; else two passes of a stable sort, which come to the same.
+        most = int(values.max()) + 1
+        if groups <= _MOST_CODE // most:
+            distinct, counts = np.unique(places * most + values, return_counts=True)
+            yield _Piece(distinct // most, Figure.TOKENIZERS + number, distinct % most, counts)
         else:
-            sums = zeros.copy()
-            np.add.at(sums, codes, values)
-        yield every, figure, zeros, sums
-    for number, values in enumerate(tokens):
-        span = int(values.max()) + 1
-        distinct, counts = np.unique(values if codes is None else codes * span + values, return_counts=True)
-        yield distinct // span, Figure.TOKENIZERS + number, distinct % span, counts.astype(np.int64)
+            by_both = np.lexsort((values, places))
+            pairs = np.stack([places[by_both], values[by_both]])
+            starts = np.flatnonzero(np.append(True, (pairs[:, 1:] != pairs[:, :-1]).any(axis=0)))
+            counts = np.diff(np.append(starts, len(places)))
+            yield _Piece(pairs[0, starts], Figure.TOKENIZERS + number, pairs[1, starts], counts)
