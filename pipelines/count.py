@@ -2,19 +2,25 @@
 
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from pipelines import bad_records
 from pipelines.count_options import CountOptions
 from pipelines.count_parts import CountPart, part_bytes, plan_parts
 from pipelines.count_summary import CountSummary
 from pipelines.documents import Tally, total_tally
+from pipelines.earlier_count import EarlierCount
 from pipelines.input_hashes import InputHashes
-from pipelines.inputs import ReadOptions, plan_input
+from pipelines.inputs import InputPlan, ReadOptions, plan_input
 from pipelines.memory import MemoryShares
-from pipelines.progress import Talk
+from pipelines.progress import Talk, format_bytes
 from pipelines.run_directory import Begun, RunDirectory, RunPlan
+from pipelines.run_files import is_local
 from pipelines.run_mode import RunMode
 from pipelines.runner import RuntimeOptions, run_pipeline
 from pipelines.summary_rows import summary_rows
@@ -29,6 +35,7 @@ from pipelines.token_counts import (
     read_notes,
 )
 from schemas.bad_records import BAD_RECORDS
+from tokenize_lib.errors import OptionError
 
 SUMMARY = "summary.parquet"
 OUTPUTS = ("documents/*.parquet", "bad_records/*.parquet", SUMMARY, "costs.parquet")
@@ -43,6 +50,7 @@ def count(  # noqa: PLR0913 - one call a run, all by name
     runtime: RuntimeOptions,
     mode: RunMode,
     talk: Talk,
+    incremental: str | None = None,
 ) -> CountSummary:
     """Count the tokens of every document, and sum them up by group.
 
@@ -54,11 +62,16 @@ def count(  # noqa: PLR0913 - one call a run, all by name
         runtime: Where the work is done, and with how much memory.
         mode: What to do with an earlier run in `output`.
         talk: Where progress is told.
+        incremental: An earlier run whose rows are taken for files that have not changed since.
 
     Raises:
         TokenbeamError: An option, an input or the output cannot be used; see its class.
     """
     started = time.monotonic()
+    if incremental is not None and _same_place(incremental, output):
+        raise OptionError(
+            f"--incremental {incremental} is the output directory itself: name another one for the output"
+        )
     plan = plan_input(inputs, read, split_bytes=part_bytes)
     run_plan = RunPlan(
         command="count",
@@ -68,26 +81,37 @@ def count(  # noqa: PLR0913 - one call a run, all by name
     with RunDirectory.open(output, run_plan, mode, outputs=OUTPUTS) as directory:
         if directory.begun is Begun.FINISHED:
             return CountSummary.of(directory, already_finished=True)
-        with InputHashes(plan.files) as hashes:
+        earlier = None
+        if incremental is not None:
+            earlier = EarlierCount.open(incremental, plan, run_plan, talk)
+        known: Mapping[str, Mapping[str, str | int]] = {} if earlier is None else earlier.hashes
+        with InputHashes([file for file in plan.files if file.path not in known]) as hashes:
             count_plan = CountPlan(
                 files=directory.files,
                 options=options,
                 inputs=plan,
                 read=read,
                 totals_bytes=MemoryShares.of(runtime.memory, runtime.workers).worker_table,
+                earlier=None if earlier is None else earlier.rows,
             )
-            counting = _Counting(count_plan, plan_parts(plan), runtime, talk)
+            counting = _Counting(count_plan, plan_parts(plan), runtime, talk, earlier)
             total = counting.run()
+            found = {**known, **{str(file["path"]): file for file in hashes.result()}}
             directory.finish(
                 records={
                     "read": total.records,
                     "kept": total.kept,
                     "empty": total.empty,
                     "bad": total.bad,
+                    "mended": total.mended,
+                    "not_nfc": total.not_nfc,
                 },
                 results={"text_bytes": total.text_bytes, "parts": len(counting.parts), "groups": counting.groups},
                 seconds={**counting.seconds, "all": time.monotonic() - started},
-                inputs=[{**file, **found} for file, found in zip(run_plan.inputs, hashes.result(), strict=True)],
+                inputs=[
+                    {**file, **found[file["path"]], **counting.marks.get(ordinal, {})}
+                    for ordinal, file in enumerate(run_plan.inputs)
+                ],
                 also={"tokenizers": options.describe()},
             )
         return CountSummary.of(directory)
@@ -96,12 +120,21 @@ def count(  # noqa: PLR0913 - one call a run, all by name
 class _Counting:
     """One run, from its plan to its files. What is found finished is not done again."""
 
-    def __init__(self, plan: CountPlan, parts: Sequence[CountPart], runtime: RuntimeOptions, talk: Talk) -> None:
+    def __init__(
+        self,
+        plan: CountPlan,
+        parts: Sequence[CountPart],
+        runtime: RuntimeOptions,
+        talk: Talk,
+        earlier: EarlierCount | None,
+    ) -> None:
         self._plan = plan
+        self._earlier = earlier
         self._runtime = runtime
         self._talk = talk
         self.parts = parts
         self.groups = 0
+        self.marks: dict[int, Counter[str]] = defaultdict(Counter)
         self.seconds: dict[str, float] = {}
 
     def run(self) -> Tally:
@@ -113,7 +146,14 @@ class _Counting:
         before = time.monotonic()
         notes = read_notes(self._plan.files, len(self.parts))
         tallies = [tally for note in notes for tally in note.tallies]
+        if self._earlier is not None:
+            self._talk.say(f"Taken from {self._earlier.root}: {_files(self._earlier, self._plan.inputs)}")
+            tallies += self._earlier.tallies
         total = total_tally(tallies)
+        for tally in tallies:
+            marks = {name: count for name in ("mended", "not_nfc") if (count := getattr(tally, name))}
+            if marks:
+                self.marks[tally.source].update(marks)
         self._write_bad_records(notes, tallies)
         self._write_summary(notes)
         self.seconds["summary"] = time.monotonic() - before
@@ -128,9 +168,12 @@ class _Counting:
 
     def _write_bad_records(self, notes: Sequence[PartNote], tallies: Sequence[Tally]) -> None:
         parts = [number for number, note in enumerate(notes) if note.bad]
-        if parts:
-            bad = [found for part in parts for found in bad_records_of(self._plan.files, part)]
-            table = bad_records.number_bad_records(self._plan.inputs, tallies, bad)
+        bad = [found for part in parts for found in bad_records_of(self._plan.files, part)]
+        table = bad_records.number_bad_records(self._plan.inputs, tallies, bad)
+        if self._earlier is not None:
+            both = pa.concat_tables([table, self._earlier.bad])
+            table = both.sort_by([("source", "ascending"), ("position", "ascending")])
+        if table.num_rows:
             self._plan.files.write_parquet("bad_records/part-00000.parquet", table, BAD_RECORDS)
 
     def _write_summary(self, notes: Sequence[PartNote]) -> None:
@@ -140,3 +183,14 @@ class _Counting:
         rows = summary_rows(totals, options.group_columns(read), options.columns, options.context_limits)
         written = self._plan.files.write_parquet(SUMMARY, rows, options.summary_schema(read))
         self.groups = (written.rows or 1) - 1
+
+
+def _files(earlier: EarlierCount, plan: InputPlan) -> str:
+    size = format_bytes(sum(file.bytes for file in earlier.unchanged))
+    return f"{len(earlier.unchanged):,} of {len(plan.files):,} files, {size}"
+
+
+def _same_place(one: str, other: str) -> bool:
+    if is_local(one) and is_local(other):
+        return Path(one).resolve() == Path(other).resolve()
+    return one.rstrip("/") == other.rstrip("/")

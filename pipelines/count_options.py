@@ -24,12 +24,14 @@ class CountOptions:
         tokenizers: The tokenizers.
         columns: What each is called in columns; no two alike.
         context_limits: Tokens above which the summary counts documents, ascending.
+        pretokenizer: Where texts are cut for files of ranks, which do not say it.
     """
 
     specs: tuple[str, ...]
     tokenizers: tuple[Tokenizer, ...]
     columns: tuple[str, ...]
     context_limits: tuple[int, ...] = ()
+    pretokenizer: str | None = None
 
     @classmethod
     def load(
@@ -61,6 +63,7 @@ class CountOptions:
             tokenizers=tokenizers,
             columns=_columns(tokenizers),
             context_limits=tuple(sorted(set(context_limits))),
+            pretokenizer=pretokenizer,
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -71,6 +74,7 @@ class CountOptions:
                 column if tokenizer.backend == "units" else f"{column} (sha256 {tokenizer.digest[:16]})"
                 for column, tokenizer in named
             ],
+            "pretokenizer": self.pretokenizer,
             "context_limits": list(self.context_limits),
         }
 

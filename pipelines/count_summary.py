@@ -50,7 +50,11 @@ class CountSummary:
             documents += f", {whole['empty']:,} of them empty"
         if self.bad_records:
             documents += f"; bad records: {self.bad_records:,}, listed in bad_records/"
+        if mended := self.record["records"]["mended"]:
+            documents += f"; mended with U+FFFD: {mended:,}"
         yield f"  documents   {documents}"
+        if not_nfc := self.record["records"]["not_nfc"]:
+            yield f"  not NFC     {not_nfc:,} documents: the same texts in NFC have other tokens"
         yield f"  characters  {whole['characters']:,}"
         yield f"  words       {whole['words']:,}"
         if self.record["options"]["group_by"]:

@@ -232,14 +232,19 @@ def _difference(found: Mapping[str, Any], plan: RunPlan, *, finished: bool) -> s
         return f"is of tokenbeam {found['command']}, not {plan.command}"
     if not finished and found["tokenbeam"] != tokenbeam_version():
         return f"was started by tokenbeam {found['tokenbeam']}, and this is {tokenbeam_version()}"
-    before, now = dict(_flat(found["options"])), dict(_flat(plan.as_dict()["options"]))
+    return option_difference(found["options"], plan.options) or _input_difference(
+        {file["path"]: file for file in found["inputs"]}, {f["path"]: dict(f) for f in plan.inputs}
+    )
+
+
+def option_difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | None:
+    """Say in which option a run differs from what is wanted; None when it is the same."""
+    before, now = dict(_flat(found)), dict(_flat(wanted))
     for name in now | before:
         if before.get(name) != now.get(name):
             flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
             return f"has {flag} {before.get(name)!r}, not {now.get(name)!r}"
-    return _input_difference(
-        {file["path"]: file for file in found["inputs"]}, {f["path"]: dict(f) for f in plan.inputs}
-    )
+    return None
 
 
 def _input_difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:

@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any, cast
 
 import apache_beam as beam
@@ -22,9 +22,10 @@ from pipelines.count_parts import CountPart
 from pipelines.dealing import Deal
 from pipelines.document_batches import ipc_batch, ipc_bytes
 from pipelines.documents import BadRecords, DocumentBatch, Tally, read_splits
+from pipelines.earlier_count import EarlierReader, EarlierRows
 from pipelines.formats.blocks import BAD_RECORDS
 from pipelines.group_totals import FOLDER, GroupTotals, Numbers
-from pipelines.inputs import InputPlan, ReadOptions
+from pipelines.inputs import InputPlan, ReadOptions, Split
 from pipelines.partial_tables import PartialTable, read_partial_table, write_partial_run
 from pipelines.pretoken_table import merge_runs
 from pipelines.run_files import RunFiles
@@ -49,6 +50,7 @@ class CountPlan:
         inputs: What is read.
         read: How.
         totals_bytes: What a worker may hold of totals before it writes them out.
+        earlier: Where an earlier run has the rows of files that need not be read.
     """
 
     files: RunFiles
@@ -56,6 +58,7 @@ class CountPlan:
     inputs: InputPlan
     read: ReadOptions
     totals_bytes: int
+    earlier: EarlierRows | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -88,14 +91,17 @@ class _CountPart(beam.DoFn):  # type: ignore[misc]
     def __init__(self, plan: CountPlan) -> None:
         self._plan = plan
 
-    def process(self, part: CountPart) -> Iterator[None]:
-        _PartCount(self._plan, part).run()
+    def process(self, part: tuple[CountPart, EarlierRows | None]) -> Iterator[None]:
+        _PartCount(self._plan, *part).run()
         yield from ()
 
 
 class _PartCount:
-    def __init__(self, plan: CountPlan, part: CountPart) -> None:
+    """One part while it is counted."""
+
+    def __init__(self, plan: CountPlan, part: CountPart, earlier: EarlierRows | None = None) -> None:
         self._plan = plan
+        self._earlier = None if earlier is None else EarlierReader(earlier)
         self._part = part
         self._tallies: list[Tally] = []
         self._bad: list[pa.RecordBatch] = []
@@ -113,8 +119,16 @@ class _PartCount:
         files.write_json(note_name(self._part.number), dataclasses.asdict(note))
 
     def _rows(self) -> Iterator[pa.RecordBatch]:
-        advance = partial(progress.advance, COUNT_STEP)
-        for item in read_splits(self._part.splits, self._plan.read, advance=advance):
+        earlier = self._earlier
+        for is_known, splits in groupby(self._part.splits, lambda split: earlier is not None and earlier.holds(split)):
+            if is_known and earlier is not None:
+                for split in splits:
+                    yield from self._known(earlier, split)
+            else:
+                yield from self._read(tuple(splits))
+
+    def _read(self, splits: tuple[Split, ...]) -> Iterator[pa.RecordBatch]:
+        for item in read_splits(splits, self._plan.read, advance=_advance):
             if isinstance(item, Tally):
                 self._tallies.append(item)
             elif isinstance(item, BadRecords):
@@ -122,18 +136,40 @@ class _PartCount:
             else:
                 yield self._counted(item)
 
+    def _known(self, earlier: EarlierReader, split: Split) -> Iterator[pa.RecordBatch]:
+        """Give the rows of a split that an earlier run counted."""
+        empty = text_bytes = rows = 0
+        fields = len(self._plan.read.group_by)
+        for batch in earlier.read(split):
+            columns = batch.columns[1:]
+            groups, numbers = columns[2 : 2 + fields], _as_numbers(columns[2 + fields :])
+            self._totals.add(groups, numbers[:3], numbers[3:])
+            rows += batch.num_rows
+            empty += int((numbers[0] == 0).sum())
+            text_bytes += int(numbers[0].sum())
+            yield self._row_batch(split.file.ordinal, columns)
+        tally = Tally(split.file.ordinal, split.start, kept=rows - empty, empty=empty, text_bytes=text_bytes)
+        self._tallies.append(tally)
+        _advance(bytes=split.bytes, documents=rows)
+
     def _counted(self, batch: DocumentBatch) -> pa.RecordBatch:
         texts, rows = batch.texts, batch.documents.num_rows
         sizes = text_sizes(texts).columns
         tokens = [tokenizer.count(texts) for tokenizer in self._plan.options.tokenizers]
         groups = batch.fields[1:] if self._plan.read.id_field is not None else batch.fields
         self._totals.add(groups, _as_numbers(sizes), _as_numbers(tokens))
-        path = self._plan.inputs.files[batch.source].path
-        source = pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), pa.array([path]))
         ids = batch.fields[0] if self._plan.read.id_field is not None else pa.nulls(rows, pa.string())
         kept = [cast("pa.Array[Any]", values).cast(pa.string()) for values in (ids, *groups)]
-        columns = [source.cast(SOURCE), batch.positions, *kept, *sizes, *tokens]
-        return pa.RecordBatch.from_arrays(columns, names=self._schema.names)
+        return self._row_batch(batch.source, [batch.positions, *kept, *sizes, *tokens])
+
+    def _row_batch(self, source: int, columns: "Sequence[pa.Array[Any]]") -> pa.RecordBatch:
+        """Give rows of one file; their dictionary has no other."""
+        path = pa.array([self._plan.inputs.files[source].path])
+        sources = pa.DictionaryArray.from_arrays(np.zeros(len(columns[0]), np.int32), path)
+        return pa.RecordBatch.from_arrays([sources.cast(SOURCE), *columns], names=self._schema.names)
+
+
+_advance = partial(progress.advance, COUNT_STEP)
 
 
 def _as_numbers(columns: "Sequence[pa.Array[Any]]") -> list[Numbers]:
@@ -149,7 +185,10 @@ def _placed(bad: BadRecords) -> pa.RecordBatch:
 def count_parts(pipeline: beam.Pipeline, plan: CountPlan, parts: Sequence[CountPart]) -> None:
     """Apply the pass over these parts to a pipeline: it leaves their files and notes."""
     largest_first = sorted(parts, key=lambda part: (-part.work, part.number))
-    _ = pipeline | "Deal parts to workers" >> Deal(largest_first) | "Count tokens" >> beam.ParDo(_CountPart(plan))
+    earlier = plan.earlier
+    dealt = [(part, None if earlier is None else earlier.of(part.splits)) for part in largest_first]
+    to_all = dataclasses.replace(plan, earlier=None)
+    _ = pipeline | "Deal parts to workers" >> Deal(dealt) | "Count tokens" >> beam.ParDo(_CountPart(to_all))
 
 
 def finished_parts(files: RunFiles) -> set[int]:

@@ -94,15 +94,19 @@ def run(
     workers: int = 1,
     beam_args: tuple[str, ...] = (),
     resume: bool = False,
+    incremental: Path | None = None,
+    context_limits: Sequence[int] = (3, 0),
+    talk: Talk | None = None,
 ) -> CountSummary:
     return count(
         inputs,
         str(output),
-        options=CountOptions.load(tokenizers, context_limits=[3, 0]),
+        options=CountOptions.load(tokenizers, context_limits=context_limits),
         read=read,
         runtime=RuntimeOptions(memory=memory, workers=workers, beam_args=beam_args),
         mode=RunMode(resume=resume),
-        talk=Talk(quiet=True),
+        talk=talk or Talk(quiet=True),
+        incremental=None if incremental is None else str(incremental),
     )
 
 
@@ -155,7 +159,7 @@ def test_the_summary_equals_the_plain_twin(corpus, reference):
 
 def test_the_record_of_the_run(reference):
     record = json.loads((reference / "run.json").read_text())
-    assert record["records"] == {"read": 242, "kept": 213, "empty": 27, "bad": 2}
+    assert record["records"] == {"read": 242, "kept": 213, "empty": 27, "bad": 2, "mended": 0, "not_nfc": 0}
     assert record["tokenizers"] == [
         {"name": name, "column": name, "backend": "units", "spec": name, "digest": name} for name in UNITS
     ]
