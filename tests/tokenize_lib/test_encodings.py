@@ -63,6 +63,16 @@ def test_the_sizes_are_the_published_ones() -> None:
     }
 
 
+def test_the_vietnamese_lessons_greeting() -> None:
+    text = "Hello, world! Xin chào thế giới. 你好世界."
+    assert load_tokenizer("o200k_base").encode(text) == [
+        13225, 11, 2375, 0, 116839, 549, 35134, 46773, 69217, 13, 220, 177519, 28428, 13,
+    ]  # fmt: skip
+    assert load_tokenizer("cl100k_base").encode(text) == [
+        9906, 11, 1917, 0, 70761, 523, 6496, 78, 270, 27160, 13845, 53047, 13, 220, 57668, 53901, 3574, 244, 98220, 13,
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_samples(name: str) -> None:
     tokenizer = load_tokenizer(name)

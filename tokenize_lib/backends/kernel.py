@@ -89,20 +89,24 @@ class BytePairTokenizer(Tokenizer):
         return _native.SpecialTokens(list(wanted), list(wanted.values())) if wanted else None
 
     @functools.cached_property
-    def _all_tokens(self) -> pa.LargeBinaryArray:
+    def _all_tokens(self) -> list[bytes | None]:
         """The bytes of each id, special and added tokens included."""
         values = self._parts.tokens.to_pylist()
         values += [None] * (self.vocab_size - len(values))
         for token, place in {**self._parts.unreachable, **self._parts.added, **self._parts.special}.items():
             values[place] = token.encode()
-        return pa.array(values, pa.large_binary())
+        return values
 
     def _bytes_of(self, ids: Sequence[int]) -> list[bytes]:
-        size = len(self._all_tokens)
+        tokens = self._all_tokens
+        found: list[bytes] = []
         for place in ids:
-            if not 0 <= place < size or not self._all_tokens[place].is_valid:
-                raise InputError(f"{place} is the id of no token of {self.name}: it has ids from 0 to {size - 1}")
-        found: list[Any] = self._all_tokens.take(pa.array(ids, pa.int64())).to_pylist()
+            token = tokens[place] if 0 <= place < len(tokens) else None
+            if token is None:
+                raise InputError(
+                    f"{place} is the id of no token of {self.name}: it has ids from 0 to {len(tokens) - 1}"
+                )
+            found.append(token)
         return found
 
 
