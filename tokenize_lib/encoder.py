@@ -25,8 +25,8 @@ _IDS: Any = pa.large_list(pa.uint32())
 class Encoder:
     """Encodes as the training did: the same pretokens, the same start symbols, the merges by rank.
 
-    For a vocabulary in memory. What is in files is loaded by `tokenize_lib.load_tokenizer`, whose tokenizers also count,
-    and are faster on bytes.
+    For a vocabulary in memory. What is in files is loaded by `tokenize_lib.load_tokenizer`, whose tokenizers also
+    count, and are faster on bytes.
 
     Args:
         vocabulary: From training, or from a file.

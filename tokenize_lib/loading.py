@@ -21,7 +21,7 @@ _MERGE_COLUMNS = ("left_id", "right_id", "pair_count", "replaced")
 
 
 def load(path: str | Path, pretokenize: PretokenizeOptions | None = None) -> Vocabulary:
-    """Load a vocabulary: its tokens, merges and options. To count or encode with it, `tokenize_lib.load_tokenizer` does.
+    """Load a vocabulary: its tokens, merges and options. What counts and encodes is `tokenize_lib.load_tokenizer`.
 
     Args:
         path: The directory of a finished training run, a ``tokenizer.json``, or a file of tiktoken ranks.
