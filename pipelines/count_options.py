@@ -8,9 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 from pipelines.inputs import ReadOptions
+from pipelines.tokenizer_paths import open_tokenizer
 from schemas.dataset_summary import dataset_summary, group_columns
 from schemas.document_tokens import document_tokens
-from tokenize_lib.encodings import column_name, load_tokenizer
+from tokenize_lib.encodings import column_name
 from tokenize_lib.errors import OptionError
 from tokenize_lib.tokenizer import Tokenizer
 
@@ -55,7 +56,7 @@ class CountOptions:
                 raise OptionError(f"--context-limit {limit} is negative: give a number of tokens")
         loaded: dict[tuple[str, str], tuple[str, Tokenizer]] = {}
         for spec in specs:
-            tokenizer = load_tokenizer(spec, pretokenizer=pretokenizer)
+            tokenizer = open_tokenizer(spec, pretokenizer=pretokenizer)
             loaded.setdefault((tokenizer.name, tokenizer.digest), (spec, tokenizer))
         tokenizers = tuple(tokenizer for _, tokenizer in loaded.values())
         return cls(

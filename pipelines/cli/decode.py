@@ -41,9 +41,9 @@ _BETWEEN = re.compile(rb"[\s,\[\]]+")
 @debug_option
 def decode(ids: tuple[str, ...], **given: Any) -> int:
     """Decode what the options describe; give the exit code."""
-    from tokenize_lib.encodings import load_tokenizer  # noqa: PLC0415
+    from pipelines.tokenizer_paths import open_tokenizer  # noqa: PLC0415
 
-    tokenizer = load_tokenizer(given["tokenizer"], pretokenizer=given["pretokenizer"])
+    tokenizer = open_tokenizer(given["tokenizer"], pretokenizer=given["pretokenizer"])
 
     def texts_of(lines: list[bytes]) -> list[bytes]:
         return [tokenizer.decode(_ids_in(line)) for line in lines]

@@ -42,9 +42,9 @@ def encode(text: str | None, **given: Any) -> int:
     """Encode what the options describe; give the exit code."""
     import pyarrow as pa  # noqa: PLC0415
 
-    from tokenize_lib.encodings import load_tokenizer  # noqa: PLC0415
+    from pipelines.tokenizer_paths import open_tokenizer  # noqa: PLC0415
 
-    tokenizer = load_tokenizer(given["tokenizer"], pretokenizer=given["pretokenizer"])
+    tokenizer = open_tokenizer(given["tokenizer"], pretokenizer=given["pretokenizer"])
 
     def lines_of(texts: list[bytes]) -> list[bytes]:
         if len(texts) == 1:

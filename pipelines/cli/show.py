@@ -41,9 +41,9 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.
 def show(texts: tuple[str, ...], **given: Any) -> int:
     """Show what the options describe; give the exit code."""
     from pipelines.cli.piece_tables import heading_lines, tokenizer_lines  # noqa: PLC0415
-    from tokenize_lib.encodings import load_tokenizer  # noqa: PLC0415
+    from pipelines.tokenizer_paths import open_tokenizer  # noqa: PLC0415
 
-    tokenizers = [load_tokenizer(spec, pretokenizer=given["pretokenizer"]) for spec in given["tokenizers"]]
+    tokenizers = [open_tokenizer(spec, pretokenizer=given["pretokenizer"]) for spec in given["tokenizers"]]
 
     def lines_of(block: list[bytes]) -> list[list[str]]:
         return [
