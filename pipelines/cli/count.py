@@ -36,6 +36,35 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done but with more than --max-bad
 @click.command(cls=GroupedCommand, help=_DOC)
 @click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
 @output_options
+@_output(
+    "--incremental",
+    metavar="PREVIOUS_DIR",
+    help="An earlier run: rows of files that are as they were then are taken from it, only the others are counted.",
+)
+@_counting(
+    "--tokenizer",
+    "tokenizers",
+    multiple=True,
+    metavar="NAME|PATH",
+    help=(
+        "An encoding (o200k_base, cl100k_base, p50k_base, r50k_base), chars, words, bytes, the directory of a "
+        "training, or a tokenizer.json, .tiktoken or sentencepiece .model file. Repeatable."
+    ),
+)
+@_counting("--model", "models", multiple=True, metavar="M", help="Count with this model's tokenizer. Repeatable.")
+@_counting("--pretokenizer", metavar="NAME", help="Where a .tiktoken file's text is cut, as in tokenbeam train.")
+@_counting("--id-field", metavar="F", help="Field or column to keep as each document's id; a.b for nested ones.")
+@_counting(
+    "--group-by", multiple=True, metavar="F", help="Field or column to keep, and to sum up by. Repeatable: together."
+)
+@_counting(
+    "--context-limit",
+    "context_limits",
+    multiple=True,
+    type=int,
+    metavar="N",
+    help="Count the documents of more than N tokens. Repeatable.",
+)
 @reading_options
 @_reading(
     "--max-bad-records", type=int, metavar="N", help="Exit code 3 when more are set aside; all is written even so."
