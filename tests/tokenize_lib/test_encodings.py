@@ -82,6 +82,25 @@ def test_samples(name: str) -> None:
     assert [tokenizer.decode(ids) for ids in expected] == [text.encode() for text in SAMPLES]
 
 
+WORST = {
+    "spaces": " " * 1_000_000 + "x",
+    "letters": "a" * 1_000_000,
+    "marks": "^" * 1_000_000,
+    "lines": "\n" * 500_000 + " " * 500_000,
+    "khmer": "ស្រលាញ់កាហ្វេ" * 15_000,
+    "words": " ".join(f"w{number:x}q" for number in range(150_000)),
+}
+
+
+@pytest.mark.parametrize("kind", list(WORST))
+def test_what_made_others_hang_comes_back(kind: str) -> None:
+    for name in RANKS:
+        tokenizer = load_tokenizer(name)
+        ids = tokenizer.encode(WORST[kind])
+        assert tokenizer.decode(ids) == WORST[kind].encode()
+        assert tokenizer.count(WORST[kind]) == len(ids)
+
+
 @pytest.mark.parametrize("name", RANKS)
 def test_every_character_that_is_assigned(name: str) -> None:
     """Each in three places; characters that Unicode 16 knows, a class at a time."""
