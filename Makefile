@@ -47,6 +47,7 @@ $(venv)/created:
 	@command -v cargo > /dev/null || { echo 'make: cargo is missing: install a Rust toolchain (1.88 or newer)' >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo 'make: $(PYTHON) is older than Python 3.11: name a newer one with PYTHON=...' >&2; exit 1; }
+	@echo 'Making .venv'
 	$(PYTHON) -m venv $(venv)
 	$(pip) install --upgrade 'pip>=25.1' 'maturin>=1.9,<2'  # the first pip that knows dependency groups
 	@touch $@
@@ -54,9 +55,11 @@ $(venv)/created:
 # Editable: Python code is used as it lies here; the kernel is built again when its sources change. Not in isolation:
 # that has another path each time, for which all crates around Python would be compiled anew.
 $(venv)/installed: $(venv)/created pyproject.toml $(kernel)
+	@echo 'Installing Beam and Arrow, building the kernel: three minutes or so the first time, later up to one'
 	PATH="$(CURDIR)/$(venv)/bin:$$PATH" $(pip) install --no-build-isolation --editable .
 	@touch $@
 
 $(venv)/installed-%: $(venv)/installed
+	@echo 'Installing what $* needs: about a minute, once'
 	$(pip) install --group $*
 	@touch $@

@@ -72,7 +72,9 @@ def count(  # noqa: PLR0913 - one call a run, all by name
         raise OptionError(
             f"--incremental {incremental} is the output directory itself: name another one for the output"
         )
-    plan = plan_input(inputs, read, split_bytes=part_bytes)
+    plan = plan_input(inputs, read, split_bytes=part_bytes, output=output)
+    for warning in plan.warnings():
+        talk.warn(warning)
     run_plan = RunPlan(
         command="count",
         options={**options.as_dict(), **dataclasses.asdict(read)},
@@ -98,14 +100,7 @@ def count(  # noqa: PLR0913 - one call a run, all by name
             total = counting.run()
             found = {**known, **{str(file["path"]): file for file in hashes.result()}}
             directory.finish(
-                records={
-                    "read": total.records,
-                    "kept": total.kept,
-                    "empty": total.empty,
-                    "bad": total.bad,
-                    "mended": total.mended,
-                    "not_nfc": total.not_nfc,
-                },
+                records=total.figures(),
                 results={"text_bytes": total.text_bytes, "parts": len(counting.parts), "groups": counting.groups},
                 seconds={**counting.seconds, "all": time.monotonic() - started},
                 inputs=[

@@ -50,6 +50,17 @@ class Tally:
         """How many records were read."""
         return self.kept + self.empty + self.bad
 
+    def figures(self) -> dict[str, int]:
+        """Give what ``run.json`` says of the records."""
+        return {
+            "read": self.records,
+            "kept": self.kept,
+            "empty": self.empty,
+            "bad": self.bad,
+            "mended": self.mended,
+            "not_nfc": self.not_nfc,
+        }
+
     def plus(self, block: Block) -> "Tally":
         """Give the tally with a further block counted."""
         documents = block.documents.num_rows

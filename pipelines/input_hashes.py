@@ -10,7 +10,7 @@ from apache_beam.io.filesystem import BeamIOError
 from apache_beam.io.filesystems import FileSystems
 
 from pipelines.formats.streams import open_file
-from pipelines.listing import is_local
+from pipelines.paths import is_local
 from pipelines.splits import InputFile
 
 _PIECE_BYTES = 1 << 20  # hashlib releases the GIL for a piece; between pieces the thread can be stopped

@@ -41,6 +41,16 @@ class InputPlan:
         """The size of all files."""
         return sum(file.bytes for file in self.files)
 
+    def warnings(self) -> Iterator[str]:
+        """Say what the files show that the person who named them may not know."""
+        hollow = [file for file in self.files if file.bytes == 0 and file.compression != "none"]
+        if hollow:
+            also = f" and {len(hollow) - 1} more" if len(hollow) > 1 else ""
+            yield (
+                f"{hollow[0].path}{also}: no bytes at all, which is read as no document; "
+                f"a .{hollow[0].compression} file of an empty text has some, so this may be half an upload"
+            )
+
     def groups(self) -> Iterator[tuple[Split, ...]]:
         """Give the splits in groups of half a split's work or more: many small files are few Beam elements."""
         group: list[Split] = []
@@ -56,15 +66,20 @@ class InputPlan:
 
 
 def plan_input(
-    patterns: Sequence[str], options: ReadOptions, *, split_bytes: int | Callable[[int], int] = SPLIT_BYTES
+    patterns: Sequence[str],
+    options: ReadOptions,
+    *,
+    split_bytes: int | Callable[[int], int] = SPLIT_BYTES,
+    output: str | None = None,
 ) -> InputPlan:
     """List the files and split them. Reads no text: names and sizes, and the footers of Parquet files.
 
     split_bytes: about the size of a split, or what gives it for the size of all files.
+    output: where results go; files there are no input, also where it lies in a directory that is read.
 
     Raises InputError if a pattern names nothing, if all files are empty, and if a Parquet file has no such column.
     """
-    files = tuple(_input_file(ordinal, found, options) for ordinal, found in enumerate(list_files(patterns)))
+    files = tuple(_input_file(ordinal, found, options) for ordinal, found in enumerate(list_files(patterns, output)))
     if not any(file.bytes for file in files):
         also = f" and {len(files) - 1} more" if len(files) > 1 else ""
         raise InputError(f"{files[0].path}{also}: no document, all input is empty; give files with text")
@@ -103,7 +118,7 @@ def _split_parquet(file: InputFile, options: ReadOptions, split_bytes: int) -> l
 
 def _split_bytes(file: InputFile, options: ReadOptions, split_bytes: int) -> list[Split]:
     """Cut a file into even byte ranges, or leave it whole if it must be read from its start."""
-    if file.bytes == 0 and options.document == "line" and file.compression == "none":
+    if file.bytes == 0 and options.document == "line":
         return []
     whole = file.compression != "none" or options.document == "file"
     parts = 1 if whole else -(-file.bytes // split_bytes)

@@ -1,15 +1,17 @@
 """Which files a pattern names: a file, a directory (all below it), or a glob; local, or on any Beam file system."""
 
 import glob
+import json
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from apache_beam.io.filesystem import BeamIOError
+from apache_beam.io.filesystem import BeamIOError, CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
+from pipelines.paths import filesystem_obstacle, is_local
 from tokenize_lib.errors import InputError
 
 _GLOB_CHARACTERS = frozenset("*?[")
@@ -25,27 +27,56 @@ class FoundFile:
     modified: int | None
 
 
-def is_local(path: str) -> bool:
-    """Tell whether a path needs no Beam file system."""
-    return "://" not in path
-
-
-def list_files(patterns: Sequence[str]) -> list[FoundFile]:
+def list_files(patterns: Sequence[str], leave_out: str | None = None) -> list[FoundFile]:
     """Give each file that the patterns name, once, sorted by path; also where several paths lead to it.
 
     Names that start with ``.`` or ``_`` are skipped below directories and by wildcards, unless the pattern has one too.
-    Raises InputError for a pattern that names no file, and for a local file that may not be read.
+
+    leave_out: a directory whose files are left out, unless a pattern names it or something in it.
+
+    Raises InputError for a pattern that names no file, for a local file that may not be read, and where a run of this
+    program lies among the files.
     """
     found: dict[str, FoundFile] = {}
     for pattern in patterns:
+        if (obstacle := filesystem_obstacle(pattern)) is not None:
+            raise InputError(obstacle)
         files = list(_list_local(pattern) if is_local(pattern) else _list_remote(pattern))
+        if leave_out is not None and not _lies_in(pattern, leave_out):
+            files = [file for file in files if not _lies_in(file.path, leave_out)]
         if not files:
             raise InputError(_nothing_found(pattern))
         found.update((file.path, file) for file in files)
+    _refuse_runs(found)
     by_file: dict[str, FoundFile] = {}
     for path in sorted(found):
         by_file.setdefault(str(Path(path).resolve()) if is_local(path) else path, found[path])
     return list(by_file.values())
+
+
+def _lies_in(path: str, directory: str) -> bool:
+    path, directory = (str(Path(name).resolve()) if is_local(name) else name for name in (path, directory))
+    return f"{path}/".startswith(f"{directory.rstrip('/')}/")
+
+
+def _refuse_runs(paths: Iterable[str]) -> None:
+    """Refuse what an earlier run wrote: tables of pretokens are no corpus, though they lie where one is."""
+    for path in paths:
+        directory, _, name = path.rpartition("/")
+        if name == "run.json" and _is_record(path):
+            raise InputError(
+                f"{directory or '.'} holds the output of a tokenbeam run, which is no corpus: move it elsewhere, or "
+                "name the files of the corpus"
+            )
+
+
+def _is_record(path: str) -> bool:
+    try:
+        with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as file:
+            record = json.load(file)
+    except (OSError, BeamIOError, ValueError):
+        return False
+    return isinstance(record, dict) and {"command", "versions", "outputs"} <= record.keys()
 
 
 def _nothing_found(pattern: str) -> str:

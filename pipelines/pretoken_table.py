@@ -166,16 +166,8 @@ class _Conclude(beam.DoFn):  # type: ignore[misc]
         if bad:
             table = bad_records.number_bad_records(self._plan.inputs, tallies, bad)
             self._plan.files.write_parquet("bad_records/part-00000.parquet", table, BAD_RECORDS)
-        records = {
-            "read": total.kept + total.empty + total.bad,
-            "kept": total.kept,
-            "empty": total.empty,
-            "bad": total.bad,
-            "mended": total.mended,
-            "not_nfc": total.not_nfc,
-        }
         counted = {
-            "records": records,
+            "records": total.figures(),
             "text_bytes": total.text_bytes,
             "parts": [dataclasses.asdict(part) for part in sorted(parts, key=lambda part: part.name)],
         }

@@ -7,6 +7,7 @@ how long it has run.
 
 import contextlib
 import dataclasses
+import math
 import shutil
 import sys
 import threading
@@ -220,6 +221,12 @@ def format_bytes(size: float) -> str:
             break
         value /= 1000
     return f"{value:.1f} {name}" if name != "B" and value < 9.95 else f"{value:.0f} {name}"
+
+
+def format_ratio(ratio: float) -> str:
+    """Give a ratio for people, with four decimals or as many more as show two digits: ``0.2718``, ``0.0000012``."""
+    decimals = 4 if ratio >= 0.001 or ratio <= 0 else 1 - math.floor(math.log10(ratio))
+    return f"{ratio:.{decimals}f}"
 
 
 def format_seconds(seconds: float) -> str:

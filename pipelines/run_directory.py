@@ -15,10 +15,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TextIO
 
-from pipelines.run_files import UNFINISHED, WORK, RunFiles, is_local, output_errors
+from pipelines.paths import filesystem_obstacle, is_local
+from pipelines.run_files import UNFINISHED, WORK, RunFiles, output_errors
 from pipelines.run_mode import RunMode
 from pipelines.versions import tokenbeam_version, versions
-from tokenize_lib.errors import OutputError
+from tokenize_lib.errors import OptionError, OutputError
 
 TRAINING_OUTPUTS = (
     "pretokens/*.parquet",
@@ -128,7 +129,7 @@ class RunDirectory:
         """Write ``run.json`` and remove ``.work/``.
 
         Args:
-            records: What became of the records read: ``read``, ``kept``, ``empty``, ``bad``.
+            records: What became of the records read, as `pipelines.documents.Tally.figures` names it.
             results: The figures of the run.
             seconds: Wall time by step, of this process alone.
             inputs: The plan's inputs with what reading them has shown besides, as their hashes.
@@ -173,9 +174,13 @@ class RunDirectory:
 
 
 def _root(output: str) -> str:
+    if not output:
+        raise OptionError("--output is empty: name a new or empty directory")
     root = output.rstrip("/")
     if not root:
         raise OutputError(f"{output!r} cannot be an output directory: name a new or empty one")
+    if (obstacle := filesystem_obstacle(root)) is not None:
+        raise OutputError(obstacle)
     if is_local(root) and Path(root).exists() and not Path(root).is_dir():
         raise OutputError(f"{output} is a file: name a new or empty directory")
     return root

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from apache_beam.io.filesystem import BeamIOError, CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
+from pipelines.paths import is_local
 from pipelines.row_groups import row_groups
 from pipelines.worker_errors import disk_full, is_disk_full
 from tokenize_lib.errors import OutputError
@@ -235,11 +236,6 @@ def output_errors(path: str, done: str) -> Iterator[None]:
         if "Unable to get filesystem" not in str(error):
             raise
         raise OutputError(f"{path} cannot be {done}: {' '.join(str(error).split())}") from error
-
-
-def is_local(path: str) -> bool:
-    """Tell whether a path lies in this machine's filesystem."""
-    return FileSystems.get_scheme(path) is None
 
 
 def _list_below(root: str) -> Iterator[str]:

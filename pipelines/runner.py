@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NoReturn
 
 import apache_beam as beam
+from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.runner import PipelineState
@@ -57,6 +58,18 @@ class RuntimeOptions:
     def for_work(self, size: int) -> "RuntimeOptions":
         """The same with no more workers than `size` bytes of work are worth: each costs about 0.2 s to start."""
         return dataclasses.replace(self, workers=max(1, min(self.workers, size // _WORK_WORTH_A_WORKER)))
+
+
+def take_beam_args(beam_args: Sequence[str]) -> None:
+    """Check what stands after ``--``, and hand it to Beam's filesystems: ``s3://`` opens nothing without.
+
+    A pipeline does that too, but inputs are listed before there is one.
+
+    Raises:
+        OptionError: As `check_beam_args`.
+    """
+    check_beam_args(beam_args)
+    FileSystems.set_options(PipelineOptions(list(beam_args)))
 
 
 def check_beam_args(beam_args: Sequence[str]) -> None:

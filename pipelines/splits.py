@@ -15,6 +15,8 @@ _CHOICES = {
     "null": ("bad", "empty"),
 }
 
+_MOST_FIELDS = 64  # as in _kernel/src/jsonl.rs
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
@@ -48,8 +50,17 @@ class ReadOptions:
             raise OptionError(f"--document file reads files as text; leave out --format {self.format}")
         if self.max_document_bytes < 1:
             raise OptionError(f"--max-document-bytes {self.max_document_bytes}: must be at least 1")
-        if not all(self.fields) or len(self.fields) > 64:
-            raise OptionError("--text-field, --id-field and --group-by must be names, 64 at most")
+        for flag, names in (
+            ("--text-field", (self.text_field,)),
+            ("--id-field", (self.id_field,)),
+            ("--group-by", self.group_by),
+        ):
+            if "" in names:
+                raise OptionError(f"{flag} is empty: name a field of JSON Lines or a column of Parquet")
+        if len(self.fields) > _MOST_FIELDS:
+            raise OptionError(
+                f"--group-by: {len(self.fields)} fields are too many to read: {_MOST_FIELDS} at most in all"
+            )
 
     @property
     def kept_fields(self) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from tokenize_lib.bpe import vocabulary_of
 from tokenize_lib.formats import tiktoken_ranks, tokenizer_json
 from tokenize_lib.merge_rounds import MergeState
 from tokenize_lib.pretokenizers import pretokenizer_warning
-from tokenize_lib.start_alphabet import StartAlphabet, byte_alphabet, character_alphabet
+from tokenize_lib.start_alphabet import FORMS, StartAlphabet, start_alphabet
 from tokenize_lib.training_options import TrainOptions
 
 _LITTLE_MEMORY = 256 << 20
@@ -64,9 +64,11 @@ def train(  # noqa: PLR0913 - one call a run, all by name
             f"--memory {format_bytes(runtime.memory)} is less than the program itself takes, and may make a round of "
             f"every few merges: {format_bytes(_LITTLE_MEMORY)} or more saves time"
         )
-    if (warning := pretokenizer_warning(options.pretokenize)) is not None:
+    if (doubt := pretokenizer_warning(options.pretokenize)) is not None:
+        talk.warn(doubt)
+    plan = plan_input(inputs, read, output=output)
+    for warning in plan.warnings():
         talk.warn(warning)
-    plan = plan_input(inputs, read)
     run_plan = RunPlan(
         command="train",
         options={**options.as_dict(), **dataclasses.asdict(read), "partitions": partitions},
@@ -138,11 +140,8 @@ class _Training:
         return dict(self._files.read_json(COUNTED))
 
     def _alphabet(self) -> StartAlphabet:
-        if self._options.alphabet == "bytes":
-            return byte_alphabet(self._options)
-        forms = [form for part in self.counted["parts"] for form in part["forms"]]
-        columns = [[form[place] for form in forms] for place in range(3)]
-        return character_alphabet(self._options, pa.table(columns, names=["character", "form", "count"]))
+        forms = [dict(zip(FORMS.names, form, strict=True)) for part in self.counted["parts"] for form in part["forms"]]
+        return start_alphabet(self._options, [pa.RecordBatch.from_pylist(forms, schema=FORMS)])
 
     def _start_symbols(self) -> int:
         """How many tokens the corpus is before the first merge."""

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterator
 
-from pipelines.progress import format_bytes, format_seconds
+from pipelines.progress import format_bytes, format_ratio, format_seconds
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -74,6 +74,6 @@ class TrainSummary:
         if self.corpus_tokens:
             per_byte = self.corpus_tokens / self.text_bytes
             yield (
-                f"  tokens      {self.corpus_tokens:,} on this corpus: {per_byte:.4f} a byte, "
-                f"{1 / per_byte:.2f} bytes a token"
+                f"  tokens      {self.corpus_tokens:,} on this corpus: {format_ratio(per_byte)} a byte, "
+                f"{1 / per_byte:,.2f} bytes a token"
             )

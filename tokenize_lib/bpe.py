@@ -5,7 +5,7 @@ from typing import Any, cast
 import pyarrow as pa
 
 from tokenize_lib import _native, merge_rounds
-from tokenize_lib.start_alphabet import StartAlphabet, byte_alphabet, character_alphabet, form_rule
+from tokenize_lib.start_alphabet import form_rule, start_alphabet
 from tokenize_lib.training_options import TrainOptions
 from tokenize_lib.vocabulary import Vocabulary
 
@@ -28,7 +28,8 @@ def train(pretokens: pa.Table, options: TrainOptions) -> Vocabulary:
     if options.tie_break == "first-seen" and "first_seen" not in pretokens.column_names:
         raise ValueError("ties by first place need a pretoken table with first_seen: count with first_seen=True")
     batches = pretokens.to_batches()
-    state = merge_rounds.train(_alphabet(batches, options), batches)
+    forms = (_native.character_forms(batch, **form_rule(options)) for batch in batches)
+    state = merge_rounds.train(start_alphabet(options, forms), batches)
     return vocabulary_of(state)
 
 
@@ -37,20 +38,3 @@ def vocabulary_of(state: merge_rounds.MergeState) -> Vocabulary:
     types = {"left": pa.int32(), "right": pa.int32(), "count": pa.int64(), "replaced": pa.int64()}
     columns = [cast("Any", state.merges[name].combine_chunks().cast(kind)) for name, kind in types.items()]
     return Vocabulary.of_merges(state.options, state.alphabet.symbols, *columns)
-
-
-def _alphabet(batches: list[pa.RecordBatch], options: TrainOptions) -> StartAlphabet:
-    if options.alphabet == "bytes":
-        return byte_alphabet(options)
-    forms = [_native.character_forms(batch, **form_rule(options)) for batch in batches]
-    return character_alphabet(options, pa.Table.from_batches(forms, FORMS))
-
-
-FORMS = pa.schema(
-    [
-        pa.field("character", pa.uint32(), nullable=False),
-        pa.field("form", pa.uint8(), nullable=False),
-        pa.field("count", pa.int64(), nullable=False),
-    ]
-)
-"""How often each form of a character stands in the corpus."""

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections import Counter
+from collections.abc import Iterable
 from fractions import Fraction
 
 import numpy as np
@@ -14,6 +15,15 @@ from tokenize_lib.vocabulary import Vocabulary
 
 _CONTINUING = 1  # as in _kernel/src/alphabet.rs
 _LAST = 2
+
+FORMS = pa.schema(
+    [
+        pa.field("character", pa.uint32(), nullable=False),
+        pa.field("form", pa.uint8(), nullable=False),
+        pa.field("count", pa.int64(), nullable=False),
+    ]
+)
+"""How often each form of a character stands in the corpus."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +76,18 @@ def form_rule(options: TrainOptions) -> dict[str, bool]:
     }
 
 
+def start_alphabet(options: TrainOptions, forms: Iterable[pa.RecordBatch]) -> StartAlphabet:
+    """The alphabet that the options ask for.
+
+    Args:
+        options: What is trained.
+        forms: Partial counts of `FORMS`, any number of them; only looked at where the alphabet is of characters.
+    """
+    if options.alphabet == "bytes":
+        return byte_alphabet(options)
+    return character_alphabet(options, pa.Table.from_batches(forms, FORMS))
+
+
 def byte_alphabet(options: TrainOptions) -> StartAlphabet:
     """The 256 bytes, in the order in which Hugging Face gives them ids."""
     return StartAlphabet(options, byte_characters.ALPHABET)
@@ -79,7 +101,7 @@ def character_alphabet(options: TrainOptions, forms: pa.Table) -> StartAlphabet:
 
     Args:
         options: What is trained.
-        forms: character (uint32 code point), form (uint8) and count (int64); partial counts in any number of rows.
+        forms: A table of `FORMS`; partial counts in any number of rows.
     """
     counts: Counter[int] = Counter()
     marked: set[tuple[bytes, int, int]] = set()

@@ -85,10 +85,10 @@ def count(ctx: click.Context, /, **given: Any) -> int:
     from pipelines.count_options import CountOptions  # noqa: PLC0415
     from pipelines.count_parts import part_bytes  # noqa: PLC0415
     from pipelines.inputs import ReadOptions, plan_input  # noqa: PLC0415
-    from pipelines.runner import RuntimeOptions, check_beam_args  # noqa: PLC0415
+    from pipelines.runner import RuntimeOptions, take_beam_args  # noqa: PLC0415
 
     beam_args = tuple(ctx.obj or ())
-    check_beam_args(beam_args)
+    take_beam_args(beam_args)
     read = ReadOptions(
         **{name: given[name] for name in READING}, id_field=given["id_field"], group_by=tuple(given["group_by"])
     )
@@ -110,7 +110,7 @@ def count(ctx: click.Context, /, **given: Any) -> int:
             "memory": format_bytes(runtime.memory),
             "beam": beam_args or "in this process",
         }
-        plan = plan_input(given["inputs"], read, split_bytes=part_bytes)
+        plan = plan_input(given["inputs"], read, split_bytes=part_bytes, output=given["output"])
         click.echo("\n".join(describe_plan(plan, running, {**options.as_dict(), **dataclasses.asdict(read)})))
         return DONE
     from pipelines.count import count as count_tokens  # noqa: PLC0415

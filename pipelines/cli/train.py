@@ -19,6 +19,8 @@ _pretokens = option_group("Pretokens")
 _variants = option_group("Variants of BPE")
 _running = option_group("Running")
 
+_MOST_PARTITIONS = 4096  # so many files take half a minute to open and write alone, and no cluster has more workers
+
 _DOC = """Train a tokenizer on text files and write it to a directory.
 
 INPUT is a file, a directory or a quoted pattern: text, JSONL or Parquet, plain, .gz or .zst, on any filesystem that
@@ -106,15 +108,19 @@ def train(ctx: click.Context, /, **given: Any) -> int:
     mode = RunMode(resume=given["resume"], replace=given["replace"])
     if given["partitions"] < 1:
         raise OptionError(f"--partitions {given['partitions']} is too small: give at least 1")
+    if given["partitions"] > _MOST_PARTITIONS:
+        raise OptionError(
+            f"--partitions {given['partitions']} is too large: each is a file; give at most {_MOST_PARTITIONS}"
+        )
     talk = Talk(quiet=given["quiet"])
 
     # Only now, as they load Beam: wrong options were found without.
     from pipelines.cli.dry_run import describe_plan  # noqa: PLC0415
     from pipelines.inputs import ReadOptions, plan_input  # noqa: PLC0415
-    from pipelines.runner import RuntimeOptions, check_beam_args  # noqa: PLC0415
+    from pipelines.runner import RuntimeOptions, take_beam_args  # noqa: PLC0415
 
     beam_args = tuple(ctx.obj or ())
-    check_beam_args(beam_args)
+    take_beam_args(beam_args)
     read = ReadOptions(**{name: given[name] for name in READING})
     runtime = RuntimeOptions(
         memory=given["memory"] or usable_memory() // 2,
@@ -130,7 +136,7 @@ def train(ctx: click.Context, /, **given: Any) -> int:
             "partitions": given["partitions"],
             "beam": beam_args or "in this process",
         }
-        plan = plan_input(given["inputs"], read)
+        plan = plan_input(given["inputs"], read, output=given["output"])
         click.echo("\n".join(describe_plan(plan, running, {**options.as_dict(), **dataclasses.asdict(read)})))
         return DONE
     from pipelines.train import train as train_tokenizer  # noqa: PLC0415

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from pipelines.formats.blocks import Block, documents_batch, record_rules, screen
 from pipelines.formats.streams import decompressed, open_file
-from pipelines.listing import is_local
+from pipelines.paths import is_local
 from pipelines.splits import InputFile, ReadOptions, Split
 from tokenize_lib._native import RecordRules
 from tokenize_lib.errors import InputError
@@ -78,7 +78,7 @@ def check_columns(file: InputFile, schema: pa.Schema, options: ReadOptions) -> N
         is_text = path == options.text_field
         found = column_type(schema, path)
         if found is None:
-            flag = "--text-field" if is_text else "--id-field or --group-by"
+            flag = "--text-field" if is_text else "--id-field" if path == options.id_field else "--group-by"
             raise InputError(
                 f'{file.path}: no column "{path}"; it has: {", ".join(schema.names)}; name one with {flag}'
             )

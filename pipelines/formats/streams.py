@@ -14,7 +14,7 @@ import zstandard
 from apache_beam.io.filesystem import BeamIOError, CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
-from pipelines.listing import is_local
+from pipelines.paths import is_local
 from pipelines.splits import InputFile
 from tokenize_lib.errors import InputError
 
@@ -169,7 +169,7 @@ def read_whole(file: InputFile, stream: BinaryIO, limit: int, block_bytes: int) 
 
     A compressed file is read to its end even so: whether it is whole must be known.
     """
-    if file.compression == "none":
+    if file.compression == "none" or file.bytes == 0:
         return _read_plain(file, stream, limit), file.bytes
     whole: list[bytes] = []
     held = consumed = 0

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from tests.oracles import bpe
+from tests.oracles import bpe, lessons
 from tokenize_lib.training_options import PretokenizeOptions, TrainOptions
 
 LESSON = TrainOptions(vocab_size=100, alphabet="characters", tie_break="first-seen")
@@ -40,8 +40,8 @@ def hf_pretokens(tokenizer: Tokenizer, texts: tuple[str, ...]) -> list[tuple[str
 def test_khmer_lesson() -> None:
     pretokens = [("low", 1), (" lower", 1), (" lowest", 1)]
     model = bpe.train(pretokens, LESSON)
-    assert merged(model) == [(b"l", b"o", 3), (b"lo", b"w", 3), (b" ", b"low", 2), (b" low", b"e", 2)]
-    assert [bpe.corpus_tokens(pretokens, model, merges) for merges in range(5)] == [16, 13, 10, 8, 6]
+    assert merged(model) == lessons.KHMER_MERGES
+    assert [bpe.corpus_tokens(pretokens, model, merges) for merges in range(5)] == lessons.KHMER_TOKENS
     assert [bpe.pieces(text, model) for text, _ in pretokens] == [
         [b"low"],
         [b" lowe", b"r"],
@@ -52,27 +52,13 @@ def test_khmer_lesson() -> None:
 def test_khmer_lesson_by_hand() -> None:
     options = TrainOptions(vocab_size=3 + 3, alphabet="characters", tie_break="first-seen")
     model = bpe.train([("aa", 1), (" aab", 2)], options)
-    assert merged(model) == [(b"a", b"a", 3), (b" ", b"aa", 2), (b" aa", b"b", 2)]
+    assert merged(model) == lessons.KHMER_BY_HAND_MERGES
 
 
 def test_sennrich_lesson() -> None:
-    options = TrainOptions(
-        vocab_size=11 + 10, alphabet="characters", end_of_word="</w>", tie_break="first-seen", min_frequency=1
-    )
-    assert options.end_of_word_mark == "separate"
-    model = bpe.train([("low", 5), ("lower", 2), ("newest", 6), ("widest", 3)], options)
-    assert merged(model) == [
-        (b"e", b"s", 9),
-        (b"es", b"t", 9),
-        (b"est", b"</w>", 9),
-        (b"l", b"o", 7),
-        (b"lo", b"w", 7),
-        (b"n", b"e", 6),
-        (b"ne", b"w", 6),
-        (b"new", b"est</w>", 6),
-        (b"low", b"</w>", 5),
-        (b"w", b"i", 3),
-    ]
+    assert lessons.SENNRICH_OPTIONS.end_of_word_mark == "separate"
+    model = bpe.train(list(lessons.SENNRICH_WORDS.items()), lessons.SENNRICH_OPTIONS)
+    assert merged(model) == lessons.SENNRICH_MERGES
 
 
 def test_overlapping_places_count_each() -> None:

@@ -1,4 +1,4 @@
-"""A Beam filesystem that behaves as an object store: paths with a scheme, no directories. The disk holds its files."""
+"""A Beam filesystem that behaves as an object store: a scheme, no directories, etags. The disk holds its files."""
 
 from pathlib import Path
 
@@ -6,6 +6,10 @@ from apache_beam.io.filesystem import CompressionTypes, FileMetadata
 from apache_beam.io.localfilesystem import LocalFileSystem
 
 SCHEME = "objects"
+
+
+def in_store(path):
+    return f"{SCHEME}:/{path}"
 
 
 def on_disk(path):
@@ -33,13 +37,20 @@ class ObjectStore(LocalFileSystem):
         prefix = on_disk(dir_or_prefix)
         for path in sorted(Path(prefix).parent.rglob("*")):
             if path.is_file() and str(path).startswith(prefix):
-                yield FileMetadata(f"{SCHEME}:/{path}", path.stat().st_size)
+                yield self.metadata(in_store(path))
 
     def create(self, path, mime_type="", compression_type=CompressionTypes.AUTO):
         return super().create(on_disk(path), mime_type, compression_type)
 
     def open(self, path, mime_type="", compression_type=CompressionTypes.AUTO):
         return super().open(on_disk(path), mime_type, compression_type)
+
+    def metadata(self, path):
+        status = Path(on_disk(path)).stat()
+        return FileMetadata(path, status.st_size, status.st_mtime)
+
+    def checksum(self, path):
+        return f"etag-{self.metadata(path).size_in_bytes}"
 
     def exists(self, path):
         return Path(on_disk(path)).is_file()

@@ -238,13 +238,24 @@ def test_a_cut_compressed_file_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["gz", "zst"])
-def test_a_compressed_file_of_no_bytes_is_truncated_and_one_of_no_text_is_empty(tmp_path: Path, suffix: str) -> None:
+def test_a_compressed_file_of_no_bytes_is_an_empty_shard_that_is_told(tmp_path: Path, suffix: str) -> None:
     empty = {"gz": gzip.compress(b""), "zst": zstandard.ZstdCompressor().compress(b"")}[suffix]
-    assert read(put(tmp_path, f"a.txt.{suffix}", empty)).texts == []
+    path = put(tmp_path, f"a.txt.{suffix}", empty)
+    assert read(path).texts == []
+    assert list(plan_input([str(path)], ReadOptions()).warnings()) == []
+    put(tmp_path, f"a.txt.{suffix}", empty[:5])
+    assert failure(path).startswith(f"a.txt.{suffix}: truncated .{suffix} file, cut off after 0 bytes of text")
     put(tmp_path, "b.txt", b"text")
     put(tmp_path, f"a.txt.{suffix}", b"")
-    with pytest.raises(InputError, match=f"a.txt.{suffix}: truncated .{suffix} file"):
-        read(tmp_path)
+    assert read(tmp_path).texts == [b"text"]
+    [warning] = plan_input([str(tmp_path)], ReadOptions()).warnings()
+    assert warning == (
+        f"{path}: no bytes at all, which is read as no document; a .{suffix} file of an empty text has some, so this "
+        "may be half an upload"
+    )
+    files = read(tmp_path, document="file")
+    assert (files.texts, files.sum("empty")) == ([b"", b"text"], 1)
+    assert failure(path) == f"a.txt.{suffix}: no document, all input is empty; give files with text"
 
 
 @pytest.mark.parametrize("suffix", ["gz", "zst"])

@@ -108,7 +108,7 @@ def test_another_file_for_the_costs(tmp_path, monkeypatch):
 
 def test_counts_in_an_object_store(tmp_path):
     directory = counted(tmp_path / "c", [[{"tokens": 10}], [{"tokens": 30}]])
-    [row], _ = price(f"{object_store.SCHEME}:/{directory}", options("gpt-4o"))
+    [row], _ = price(object_store.in_store(directory), options("gpt-4o"))
     assert row["input_tokens"] == 40
     assert sorted(p.name for p in (tmp_path / "c").rglob("*") if p.is_file()) == [
         "costs.parquet", "part-00000.parquet", "part-00001.parquet", "run.json",

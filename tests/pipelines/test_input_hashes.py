@@ -8,7 +8,7 @@ import pytest
 
 from pipelines.input_hashes import InputHashes
 from pipelines.inputs import ReadOptions, plan_input
-from tests.pipelines.shelf import shelf_path
+from tests.pipelines.object_store import in_store
 from tokenize_lib.errors import InputError
 
 
@@ -46,5 +46,5 @@ def test_a_stopped_run_does_not_wait_for_hashes(tmp_path: Path) -> None:
 
 def test_remote_files_have_the_checksum_of_their_store(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"text\n")
-    with InputHashes(plan_input([shelf_path(tmp_path)], ReadOptions()).files) as hashes:
-        assert hashes.result() == [{"path": shelf_path(tmp_path / "a.txt"), "bytes": 5, "etag": "etag-5"}]
+    with InputHashes(plan_input([in_store(tmp_path)], ReadOptions()).files) as hashes:
+        assert hashes.result() == [{"path": in_store(tmp_path / "a.txt"), "bytes": 5, "etag": "etag-5"}]

@@ -1,6 +1,7 @@
 """The plan: which files, in which format, in which splits; and what it refuses."""
 
 import os
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -8,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.inputs import InputPlan, ReadOptions, plan_input
+from tests.pipelines.object_store import in_store
 from tokenize_lib.errors import InputError, OptionError
 
 
@@ -180,15 +182,50 @@ def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
         plan(tmp_path)
 
 
+def test_the_output_in_a_directory_that_is_read_is_no_input(tmp_path: Path) -> None:
+    (tmp_path / "out/pretokens").mkdir(parents=True)
+    for name in ("a.txt", "out/run.json", "out/pretokens/part.parquet", "outer.txt"):
+        (tmp_path / name).write_bytes(b"x\n")
+    out = str(tmp_path / "out")
+
+    def read(*patterns: str | Path, output: str | None = out) -> list[str]:
+        files = plan_input([str(pattern) for pattern in patterns], ReadOptions(format="text"), output=output).files
+        return [str(Path(file.path).relative_to(tmp_path)) for file in files]
+
+    everything = ["a.txt", "out/pretokens/part.parquet", "out/run.json", "outer.txt"]
+    assert read(tmp_path, output=None) == everything
+    assert read(tmp_path) == ["a.txt", "outer.txt"]
+    assert read(tmp_path / "*") == ["a.txt", "outer.txt"]
+    assert read(tmp_path, tmp_path / "out") == everything
+    assert read(tmp_path / "out/run.json") == ["out/run.json"]
+    remote = plan_input([in_store(tmp_path)], ReadOptions(format="text"), output=in_store(out)).files
+    assert [file.path for file in remote] == [in_store(tmp_path / "a.txt"), in_store(tmp_path / "outer.txt")]
+
+
+def test_an_earlier_run_among_the_files_is_named(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer").mkdir()
+    (tmp_path / "a.txt").write_bytes(b"x\n")
+    record = tmp_path / "tokenizer/run.json"
+    record.write_text('{"command": "count", "versions": {}, "outputs": []}')
+    message = (
+        f"{tmp_path}/tokenizer holds the output of a tokenbeam run, which is no corpus: move it elsewhere, or name the "
+        "files of the corpus"
+    )
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+        plan_input([str(tmp_path)], ReadOptions())
+    with pytest.raises(InputError, match="holds the output of a tokenbeam run"):
+        plan_input([in_store(tmp_path)], ReadOptions())
+    record.write_text('{"text": "of another program"}')
+    assert len(plan_input([str(tmp_path)], ReadOptions()).files) == 2
+
+
 def test_a_missing_parquet_column_names_those_there_are(tmp_path: Path) -> None:
     pq.write_table(pa.table({"content": ["a"], "url": ["b"]}), tmp_path / "a.parquet")
     with pytest.raises(
         InputError, match=r'a.parquet: no column "text"; it has: content, url; name one with --text-field'
     ):
         plan(tmp_path)
-    with pytest.raises(
-        InputError, match=r'no column "lang"; it has: content, url; name one with --id-field or --group-by'
-    ):
+    with pytest.raises(InputError, match=r'no column "lang"; it has: content, url; name one with --group-by'):
         plan(tmp_path, text_field="content", group_by=("lang",))
 
 
@@ -213,7 +250,7 @@ def test_a_parquet_file_that_is_none(tmp_path: Path, content: bytes) -> None:
         ({"on_bad_record": "drop"}, "--on-bad-record drop: must be one of fail, skip, replace"),
         ({"document": "file", "format": "jsonl"}, "--document file reads files as text; leave out --format jsonl"),
         ({"max_document_bytes": 0}, "--max-document-bytes 0: must be at least 1"),
-        ({"text_field": ""}, "must be names"),
+        ({"text_field": ""}, "--text-field is empty: name a field"),
     ],
 )
 def test_options_that_cannot_be_meant(options: dict[str, object], message: str) -> None:

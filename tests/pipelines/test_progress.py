@@ -5,7 +5,7 @@ import time
 import pytest
 
 from pipelines import progress
-from pipelines.progress import Progress, Talk, advance, counts_of, format_bytes, format_seconds
+from pipelines.progress import Progress, Talk, advance, counts_of, format_bytes, format_ratio, format_seconds
 
 
 def test_counts_of_many_threads_add_up():
@@ -83,6 +83,21 @@ def test_the_time_left_follows_the_rate():
 )
 def test_bytes_for_people(size, text):
     assert format_bytes(size) == text
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [
+        (0.0, "0.0000"),
+        (1.0, "1.0000"),
+        (0.27184, "0.2718"),
+        (0.001, "0.0010"),
+        (0.00023456, "0.00023"),
+        (1e-7, "0.00000010"),
+    ],
+)
+def test_ratios_for_people(ratio, text):
+    assert format_ratio(ratio) == text
 
 
 @pytest.mark.parametrize(

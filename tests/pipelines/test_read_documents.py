@@ -16,8 +16,8 @@ from pipelines.bad_records import number_bad_records
 from pipelines.document_batches import DocumentBatch, DocumentBatchCoder
 from pipelines.documents import ReadDocuments, total_tally
 from pipelines.inputs import ReadOptions, plan_input
+from tests.pipelines.object_store import in_store
 from tests.pipelines.reading import read, rows_of
-from tests.pipelines.shelf import shelf_path
 from tokenize_lib.errors import InputError
 
 
@@ -95,16 +95,18 @@ def test_remote_paths_read_as_local_ones(tmp_path: Path) -> None:
     (tmp_path / "below").mkdir()
     (tmp_path / "below/e.txt").write_bytes(b"below\n")
     local = read(tmp_path, on_bad_record="skip", split_bytes=999, block_bytes=100)
-    for pattern in (shelf_path(tmp_path), shelf_path(tmp_path) + "/", shelf_path(tmp_path / "**")):
+    for pattern in (in_store(tmp_path), in_store(tmp_path) + "/", in_store(tmp_path / "**")):
         remote = read(pattern, on_bad_record="skip", split_bytes=999, block_bytes=100)
         assert remote.texts == local.texts
         assert remote.positions == local.positions
-        assert remote.documents[0][0] == shelf_path(tmp_path / "a.txt")
-    assert len(read(shelf_path(tmp_path / "a.txt")).texts) == 5000
-    assert len(read(shelf_path(tmp_path / "*.txt")).texts) == 5000
-    with pytest.raises(InputError, match=r"shelf://.*nothing: no such file or directory"):
-        read(shelf_path(tmp_path / "nothing"))
-    with pytest.raises(InputError, match=r"cannot be listed: "):
+        assert remote.documents[0][0] == in_store(tmp_path / "a.txt")
+    assert len(read(in_store(tmp_path / "a.txt")).texts) == 5000
+    assert len(read(in_store(tmp_path / "*.txt")).texts) == 5000
+    with pytest.raises(InputError, match=r"objects://.*nothing: no such file or directory"):
+        read(in_store(tmp_path / "nothing"))
+    with pytest.raises(
+        InputError, match=r"^noscheme://bucket/a.txt: no filesystem opens noscheme://: give a local path"
+    ):
         read("noscheme://bucket/a.txt")
 
 

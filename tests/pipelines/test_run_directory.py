@@ -253,7 +253,7 @@ def test_places_that_cannot_be(tmp_path):
 
 
 def test_a_run_on_an_object_store(out):
-    root = f"{object_store.SCHEME}:/{out}"
+    root = object_store.in_store(out)
     files = stop_after_some_work(root)
     assert files.list() == [
         ".work/round-1.json",

@@ -4,9 +4,11 @@ import threading
 
 import apache_beam as beam
 import pytest
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.options.pipeline_options import S3Options
 
 from pipelines.progress import counts_of
-from pipelines.runner import RuntimeOptions, check_beam_args, run_pipeline
+from pipelines.runner import RuntimeOptions, check_beam_args, run_pipeline, take_beam_args
 from tests.pipelines import steps
 from tokenize_lib.errors import InputError, OptionError, OutputError, TokenbeamError
 
@@ -156,3 +158,12 @@ def test_options_of_other_runners_pass():
 def test_sizes_that_cannot_be(option):
     with pytest.raises(OptionError, match=f"^--{option} 0 is too small"):
         RuntimeOptions(**{"memory": GIB, "workers": 1, option: 0})
+
+
+def test_filesystems_know_beams_options_before_there_is_a_pipeline(monkeypatch):
+    """Without, listing s3:// fails: it looks for endpoint and credentials there."""
+    monkeypatch.setattr(FileSystems, "_pipeline_options", None)
+    take_beam_args(["--s3_endpoint_url", "http://127.0.0.1:9000"])
+    assert FileSystems._pipeline_options.view_as(S3Options).s3_endpoint_url == "http://127.0.0.1:9000"
+    take_beam_args([])
+    assert FileSystems._pipeline_options.view_as(S3Options).s3_endpoint_url is None

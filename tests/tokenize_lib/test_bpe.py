@@ -5,6 +5,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from schemas.pretokens import PRETOKENS
+from tests.oracles import lessons
 from tokenize_lib import Encoder, PretokenizeOptions, TrainOptions, Vocabulary, count_pretokens, train
 from tokenize_lib.formats import tokenizer_json
 
@@ -35,11 +36,11 @@ def test_khmer_lesson() -> None:
     )
     text = "low lower lowest"
     vocabulary = train(count_pretokens(pa.array([text]), options.pretokenize, first_seen=True), options)
-    assert merged(vocabulary) == [(b"l", b"o", 3), (b"lo", b"w", 3), (b" ", b"low", 2), (b" low", b"e", 2)]
+    assert merged(vocabulary) == lessons.KHMER_MERGES
     tokens = [len(text)]
     for replaced in vocabulary.merges_table()["replaced"].to_pylist():
         tokens.append(tokens[-1] - replaced)
-    assert tokens == [16, 13, 10, 8, 6]
+    assert tokens == lessons.KHMER_TOKENS
     encoder = Encoder(vocabulary)
     pieces = [vocabulary.tokens[place].decode() for place in encoder.encode(text)]
     assert pieces == ["low", " lowe", "r", " lowe", "s", "t"]
@@ -54,7 +55,7 @@ def test_khmer_lesson_by_hand() -> None:
         pretokenize=PretokenizeOptions(pretokenizer="space-prefixed"),
     )
     vocabulary = train(count_pretokens(pa.array(["aa aab aab"]), options.pretokenize, first_seen=True), options)
-    assert merged(vocabulary) == [(b"a", b"a", 3), (b" ", b"aa", 2), (b" aa", b"b", 2)]
+    assert merged(vocabulary) == lessons.KHMER_BY_HAND_MERGES
 
 
 @pytest.mark.parametrize("text", ["  two  spaces", "unseen words", "😀", "កាហ្វេ", "a\tb\n", ""])
@@ -65,22 +66,8 @@ def test_decoding_gives_the_text_back(text: str) -> None:
 
 
 def test_sennrich_lesson() -> None:
-    counts = {"low": 5, "lower": 2, "newest": 6, "widest": 3}
-    options = TrainOptions(
-        vocab_size=11 + 10, alphabet="characters", end_of_word="</w>", tie_break="first-seen", min_frequency=1
-    )
-    assert merged(train(first_seen_table(counts), options)) == [
-        (b"e", b"s", 9),
-        (b"es", b"t", 9),
-        (b"est", b"</w>", 9),
-        (b"l", b"o", 7),
-        (b"lo", b"w", 7),
-        (b"n", b"e", 6),
-        (b"ne", b"w", 6),
-        (b"new", b"est</w>", 6),
-        (b"low", b"</w>", 5),
-        (b"w", b"i", 3),
-    ]
+    pretokens = first_seen_table(lessons.SENNRICH_WORDS)
+    assert merged(train(pretokens, lessons.SENNRICH_OPTIONS)) == lessons.SENNRICH_MERGES
 
 
 def test_counts_past_32_bits() -> None:

@@ -1,6 +1,7 @@
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -84,6 +85,74 @@ def test_wrong_usage(capsys, argv, message):
 def test_options_that_cannot_be_are_one_line_and_exit_2(capsys, argv, message):
     code, err = refusal(capsys, "train", "a.txt", "-o", "out", *argv)
     assert (code, err) == (2, f"Error: {message}\n")
+
+
+TRAIN = ["train", "a.txt", "-o", "out"]
+COUNT = ["count", "a.txt", "-o", "out", "--tokenizer", "bytes"]
+
+
+@pytest.mark.parametrize(
+    ("code", "argv", "message"),
+    [
+        # Wrong whatever lies on the disk.
+        (2, ["train", "a.txt", "-o", ""], "--output is empty: name a new or empty directory"),
+        (2, [*TRAIN, "--text-field", ""], "--text-field is empty: name a field of JSON Lines or a column of Parquet"),
+        (2, [*COUNT, "--id-field", ""], "--id-field is empty: name a field of JSON Lines or a column of Parquet"),
+        (2, [*COUNT, "--group-by", ""], "--group-by is empty: name a field of JSON Lines or a column of Parquet"),
+        (2, [*TRAIN, "--partitions", "4097"], "--partitions 4097 is too large: each is a file; give at most 4096"),
+        (
+            2,
+            [*TRAIN, "--vocab-size", "4000000000"],
+            "--vocab-size 4000000000 is too large: give at most 2147483647 (",
+        ),
+        (2, [*TRAIN, "--min-frequency", "0"], "--min-frequency 0 is too small: give at least 1"),
+        (2, [*TRAIN, "--max-token-length", "0"], "--max-token-length 0 is too small: give at least 1"),
+        (2, [*TRAIN, "--character-coverage", "0"], "--character-coverage 0.0 is not over 0 and at most 1 (0.9995 is"),
+        (2, [*TRAIN, "--special-token", ""], "--special-token is empty: give the text of the token"),
+        (2, [*TRAIN, "--special-token", "a", "--special-token", "a"], "--special-token 'a' is given twice: leave one"),
+        (2, [*TRAIN, "--unk-token", "?"], "--unk-token '?' needs --alphabet characters; the alphabet is bytes"),
+        (2, [*TRAIN, "--model", "unigram"], "--model unigram: only bpe is trained in this version; "),
+        (2, [*TRAIN, "--tie-break", "random"], "--tie-break 'random' is not one of ids, first-seen"),
+        (2, [*TRAIN, "--pretokenizer", "regex:("], "--pretokenizer: the pattern ( cannot be run: "),
+        (2, [*TRAIN, "--on-bad-record", "drop"], "--on-bad-record drop: must be one of fail, skip, replace"),
+        (2, [*TRAIN, "--null", "x"], "--null x: must be one of bad, empty"),
+        (2, [*TRAIN, "--document", "file", "--format", "jsonl"], "--document file reads files as text; leave out --f"),
+        (2, [*TRAIN, "--", "--runner", "DaskRunner"], "-- --runner DaskRunner silently loses records"),
+        (
+            2,
+            [*TRAIN, "--", "--direct_num_workers", "two"],
+            "Beam: argument --direct_num_workers: invalid int value: 'two'",
+        ),
+        # Might be right with other files, another directory, or more packages.
+        (1, ["train", "no.txt", "-o", "out"], "no.txt: no such file or directory; give a file, a directory or a glob"),
+        (1, ["train", "no*.txt", "-o", "out"], "no*.txt: no file matches this pattern; check it, and quote it so tha"),
+        (1, ["train", "hollow", "-o", "out"], "hollow: a directory with no files to read (names that start with '.'"),
+        (1, ["train", "empty.txt", "-o", "out"], "empty.txt: no document, all input is empty; give files with text"),
+        (1, ["train", "https://x.org/a", "-o", "out"], "https://x.org/a is a web address, which no filesystem of Beam"),
+        (1, ["train", "a.txt", "-o", "https://x.org/a"], "https://x.org/a is a web address, which no filesystem of Be"),
+        (1, ["train", "x://a", "-o", "out"], "x://a: no filesystem opens x://: give a local path, or one of s3://, "),
+        (1, ["train", "a.txt", "-o", "a.txt"], "a.txt is a file: name a new or empty directory"),
+        (1, ["train", "a.txt", "-o", "full"], "full holds x, which tokenbeam did not write: name a new or empty dire"),
+        (1, ["train", "bad.jsonl", "-o", "out"], 'bad.jsonl: row 1 (at byte 0): no field "text"; --on-bad-record sk'),
+        (1, [*TRAIN, "--format", "parquet"], "a.txt: not a Parquet file that can be read: "),
+        (1, ["train", "run", "-o", "out"], "run holds the output of a tokenbeam run, which is no corpus: move it els"),
+    ],
+)
+def test_exit_codes(capsys, tmp_path, monkeypatch, code, argv, message):  # noqa: PLR0917 - two of them fixtures
+    """The rule: `tokenize_lib.errors`."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("hollow", "full", "run"):
+        Path(name).mkdir()
+    Path("a.txt").write_text("some text\n")
+    Path("empty.txt").touch()
+    Path("full", "x").touch()
+    Path("bad.jsonl").write_text("{}\n")
+    Path("run", "run.json").write_text('{"command": "train", "versions": {}, "outputs": []}')
+    found, err = refusal(capsys, *argv)
+    assert err.startswith(f"Error: {message}")
+    assert len(err.splitlines()) == 1
+    assert found == code
+    assert not Path("out").exists()
 
 
 def test_an_input_that_is_not_there_is_one_line_and_exit_1(capsys, tmp_path):
