@@ -18,9 +18,9 @@ from pipelines.earlier_count import EarlierCount
 from pipelines.input_hashes import InputHashes
 from pipelines.inputs import InputPlan, ReadOptions, plan_input
 from pipelines.memory import MemoryShares
+from pipelines.paths import is_local
 from pipelines.progress import Talk, format_bytes
 from pipelines.run_directory import Begun, RunDirectory, RunPlan
-from pipelines.run_files import is_local
 from pipelines.run_mode import RunMode
 from pipelines.runner import RuntimeOptions, run_pipeline
 from pipelines.summary_rows import summary_rows
