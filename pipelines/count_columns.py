@@ -8,12 +8,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.run_files import RunFiles
-from schemas.document_tokens import tokens_column
 from tokenize_lib.errors import InputError, OptionError
 from tokenize_lib.model_tokenizers import ModelTokenizer
 from tokenize_lib.request_tokens import Counts
 
-_NOTES = ("bytes", "images", "estimate")
+ESTIMATE = "estimate_"
+"""Before a tokenizer's column name: whether a document's count by it is an estimate. Chats have such columns."""
+_NOTES = ("bytes", "images")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -28,6 +29,7 @@ class CountColumns:
         notes: Columns that say what was not counted, as far as there are any.
         output: The column of output tokens, in a list; an empty one when none is asked for.
         tokenizers: From ``run.json``: name, column and spec of each tokenizer.
+        chats: The documents are chats.
     """
 
     root: str
@@ -37,6 +39,7 @@ class CountColumns:
     notes: tuple[str, ...]
     output: tuple[str, ...]
     tokenizers: tuple[Mapping[str, Any], ...]
+    chats: bool
 
     @classmethod
     def read(cls, files: RunFiles, output_field: str | None = None) -> "CountColumns":
@@ -69,13 +72,14 @@ class CountColumns:
             parts=parts,
             rows=sum(f["rows"] for f in record["outputs"] if f["name"] in parts),
             groups=tuple(name for name in groups if name not in output),
-            notes=tuple(name for name in _NOTES if name in names),
+            notes=tuple(name for name in names if name in _NOTES or name.startswith(ESTIMATE)),
             output=output,
             tokenizers=tuple(record["tokenizers"]),
+            chats=record["options"].get("format") == "chat",
         )
 
-    def tokens(self, model: str, tokenizer: ModelTokenizer) -> str:
-        """Give the column of a tokenizer's counts.
+    def counted_by(self, model: str, tokenizer: ModelTokenizer) -> Mapping[str, Any]:
+        """Give what ``run.json`` says of a tokenizer.
 
         Args:
             model: Whose tokens they are to stand for.
@@ -86,7 +90,7 @@ class CountColumns:
         """
         for counted in self.tokenizers:
             if tokenizer.name in (counted["name"], counted["column"], counted["spec"]):
-                return tokens_column(counted["column"])
+                return counted
         counted_by = ", ".join(str(counted["name"]) for counted in self.tokenizers)
         raise OptionError(
             f"--model {model}: {self.root} has no counts by {tokenizer.name}, only by {counted_by}: count with "

@@ -8,13 +8,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.count_columns import CountColumns
+from pipelines.count_columns import ESTIMATE, CountColumns
 from pipelines.progress import Talk
 from pipelines.run_files import RunFiles, open_for_reading, output_errors
 from schemas.dataset_costs import dataset_costs, group_columns
+from schemas.document_tokens import tokens_column
+from tokenize_lib.chat_rules import CountedAs
 from tokenize_lib.errors import InputError, OptionError
 from tokenize_lib.group_ids import GroupIds
-from tokenize_lib.model_tokenizers import ModelTokenizer, tokenizer_of
+from tokenize_lib.model_tokenizers import ModelTokenizer, counts_chats_by, tokenizer_of
 from tokenize_lib.price_tables import PriceTable, parse_price_table
 from tokenize_lib.prices import Costs, ModelPrices, PriceQuery, PriceTier, TokenSums, cost_of, find_prices
 from tokenize_lib.request_tokens import Counts, RequestShape, RequestSums, tokens_of_requests
@@ -96,7 +98,7 @@ def price_dataset(counts: str, options: CostOptions, talk: Talk, *, output: str 
     models = find_models(options)
     files = RunFiles(counts.rstrip("/") or "/")
     columns = CountColumns.read(files, options.shape.output_field)
-    priced = [_Sums(model, columns.tokens(model.prices.model, model.tokenizer), options.shape) for model in models]
+    priced = [_Sums.of(model, columns, options.shape) for model in models]
     groups = GroupIds(len(columns.groups))
     notes = _Notes()
     with talk.step("Pricing documents", step=_STEP, total=columns.rows, unit="documents") as progress:
@@ -120,20 +122,29 @@ def price_dataset(counts: str, options: CostOptions, talk: Talk, *, output: str 
 class _Sums:
     """The requests of one model, summed up by group and tier."""
 
-    def __init__(self, model: PricedModel, column: str, shape: RequestShape) -> None:
+    def __init__(self, model: PricedModel, column: str, shape: RequestShape, *, estimate: bool) -> None:
         self.model = model
+        self._estimate = estimate
         self.column = column
         self._shape = shape
         self._sums = RequestSums(model.prices.thresholds)
         self._estimates: set[int] = set()
 
+    @classmethod
+    def of(cls, model: PricedModel, columns: CountColumns, shape: RequestShape) -> "_Sums":
+        """Find the model's counts among those that there are."""
+        counted = columns.counted_by(model.prices.model, model.tokenizer)
+        otherwise = columns.chats and not counts_chats_by(model.prices, CountedAs.of(counted["spec"]))
+        return cls(model, tokens_column(counted["column"]), shape, estimate=model.tokenizer.estimate or otherwise)
+
     def add(self, batch: pa.RecordBatch, groups: Counts, group_count: int, output: Counts | None) -> None:
         """Add documents."""
         documents = batch.column(self.column).to_numpy()
         self._sums.add(tokens_of_requests(documents, self._shape, output), groups, group_count)
-        if "estimate" in batch.schema.names:
-            estimates = batch.column("estimate").to_numpy(zero_copy_only=False)
-            self._estimates.update(np.unique(groups[estimates]).tolist())
+        estimate = ESTIMATE + self.column.removeprefix(tokens_column(""))
+        if estimate in batch.schema.names:
+            estimated = batch.column(estimate).to_numpy(zero_copy_only=False)
+            self._estimates.update(np.unique(groups[estimated]).tolist())
 
     def rows(self, columns: CountColumns, groups: GroupIds) -> Iterator[dict[str, Any]]:
         """Give the rows of the table: the whole, then the groups."""
@@ -156,7 +167,7 @@ class _Sums:
             "model": prices.model,
             "priced_as": prices.priced_as,
             "tokenizer": self.model.tokenizer.name,
-            "estimate": self.model.tokenizer.estimate or estimate,
+            "estimate": self._estimate or estimate,
             "whole": whole,
             "requests": sum(tier.requests for tier in sums),
             "input_tokens": sum(tier.input for tier in sums),

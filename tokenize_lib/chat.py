@@ -13,7 +13,8 @@ tokenizer counts in one go, and sums by record:
     chats.rows                                         # which records are chats: their indices
     chats.bad                                          # and which are not, with the reason; blank ones are in neither
 
-Columns of ``documents/`` besides: `models`, `messages`, `images`; sizes in bytes, characters and words are
+Columns of ``documents/`` behind the counts: ``model``, ``messages``, ``images``, and ``estimate_NAME`` (bool) for each
+``tokens_NAME``, by which `tokenbeam cost` marks what it prices; sizes in bytes, characters and words are
 `content_sizes` of what `text_sizes` gives for `texts`.
 """
 

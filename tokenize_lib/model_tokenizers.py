@@ -4,6 +4,7 @@ import dataclasses
 import re
 from collections.abc import Iterator
 
+from tokenize_lib.chat_rules import CountedAs, rule_of_model
 from tokenize_lib.encodings import encoding_for_model
 from tokenize_lib.errors import OptionError
 from tokenize_lib.prices import ModelPrices
@@ -47,11 +48,19 @@ def tokenizer_of(prices: ModelPrices, stand_in: str | None = None) -> ModelToken
     )
 
 
+def counts_chats_by(prices: ModelPrices, counted_as: CountedAs) -> bool:
+    """Tell whether chats were counted by the rule that is published for a model."""
+    rule = next((rule for name in _names_of(prices) if (rule := rule_of_model(name))), None)
+    return rule == counted_as.rule
+
+
 def _published(prices: ModelPrices) -> str | None:
-    for name in (*_names(prices.model), *_names(prices.priced_as)):
-        if encoding := encoding_for_model(name):
-            return encoding
-    return None
+    return next((encoding for name in _names_of(prices) if (encoding := encoding_for_model(name))), None)
+
+
+def _names_of(prices: ModelPrices) -> Iterator[str]:
+    for name in (prices.model, prices.priced_as):
+        yield from _names(name)
 
 
 def _names(name: str) -> Iterator[str]:

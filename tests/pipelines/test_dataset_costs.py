@@ -183,14 +183,36 @@ def test_a_stand_in_that_is_the_models_own_is_exact_and_another_an_estimate(tmp_
 
 def test_estimated_documents_make_their_group_an_estimate(tmp_path):
     rows = [
-        {"g": "a", "tokens": 1, "estimate": True, "images": 2},
-        {"g": "b", "tokens": 1, "estimate": False, "images": 1},
+        {"g": "a", "tokens": 1, "estimate_o200k_base": True, "images": 2},
+        {"g": "b", "tokens": 1, "estimate_o200k_base": False, "images": 1},
     ]
-    more = [pa.field("images", pa.int64()), pa.field("estimate", pa.bool_())]
+    more = [pa.field("images", pa.int64()), pa.field("estimate_o200k_base", pa.bool_())]
     directory = counted(tmp_path / "c", [rows], groups=("g",), more=more)
     found, said = price(directory, options("gpt-4o", output_tokens=1))
     assert [(row["g"], row["estimate"]) for row in found] == [(None, True), ("a", True), ("b", False)]
     assert "Warning: 3 images are in the requests, and are not priced" in said
+
+
+@pytest.mark.parametrize(
+    ("spec", "model", "estimate"),
+    [
+        ("o200k_base", "gpt-4o", False),
+        ("gpt-4o", "azure:gpt-4o-mini", False),
+        ("gpt-4o", "gpt-5", True),
+        ("o200k_base", "gpt-5", True),
+        ("cl100k_base", "gpt-4", False),
+        ("cl100k_base", "gpt-3.5-turbo-0301", True),
+        ("gpt-3.5-turbo-0301", "gpt-3.5-turbo-0301", False),
+        ("gpt-3.5-turbo-0301", "gpt-4", True),
+    ],
+)
+def test_chats_are_an_estimate_for_a_model_that_counts_them_otherwise(tmp_path, spec, model, estimate):
+    tokenizer = {**(CL100K if spec in ("cl100k_base", "gpt-3.5-turbo-0301") else O200K), "spec": spec}
+    for kind, expected in [("chat", estimate), ("jsonl", False)]:
+        said = {"format": kind}
+        directory = counted(tmp_path / kind, [[{"tokens": 1}]], tokenizers=(tokenizer,), options=said)
+        [row], _ = price(directory, options(model))
+        assert row["estimate"] is expected
 
 
 @pytest.mark.parametrize("kept", ["group", "id", "number"])
