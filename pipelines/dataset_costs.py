@@ -14,6 +14,7 @@ from pipelines.run_files import RunFiles, open_for_reading, output_errors
 from schemas.dataset_costs import dataset_costs, group_columns
 from schemas.document_tokens import tokens_column
 from tokenize_lib.chat_rules import CountedAs
+from tokenize_lib.encodings import encoding_for_model
 from tokenize_lib.errors import InputError, OptionError
 from tokenize_lib.group_ids import GroupIds
 from tokenize_lib.model_tokenizers import ModelTokenizer, counts_chats_by, tokenizer_of
@@ -63,6 +64,13 @@ class PricedModel:
 
     prices: ModelPrices
     tokenizer: ModelTokenizer
+
+    @property
+    def count_with(self) -> str:
+        """What to count with: the model itself where it can be, as that says by which rule chats are counted."""
+        return (
+            self.tokenizer.name if self.tokenizer.name != encoding_for_model(self.prices.model) else self.prices.model
+        )
 
 
 def find_models(options: CostOptions) -> list[PricedModel]:

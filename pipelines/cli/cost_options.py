@@ -7,6 +7,8 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from pipelines.cli.amounts import Amount, Moment, noon
 from pipelines.cli.grouped_help import Decorated, option_group
 from tokenize_lib.errors import OptionError
@@ -45,6 +47,21 @@ def pricing_options(command: Decorated) -> Decorated:
     for decorate in reversed(_OPTIONS):
         command = decorate(command)
     return command
+
+
+def refuse_without_model(ctx: click.Context) -> None:
+    """Refuse options of pricing where no model is named, rather than let them do nothing.
+
+    Raises:
+        OptionError: There is such an option.
+    """
+    if ctx.params["models"]:
+        return
+    for param in ctx.command.params:
+        group = getattr(param, "group", None)
+        source = ctx.get_parameter_source(param.name or "")
+        if group in {"Requests", "Prices"} and source is click.core.ParameterSource.COMMANDLINE:
+            raise OptionError(f"{param.opts[0]} is for pricing: name a model, as --model gpt-4o")
 
 
 def cost_options(given: dict[str, Any]) -> CostOptions:

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from pipelines.cli.cost_options import cost_options, pricing_options, refuse_without_model
 from pipelines.cli.grouped_help import GroupedCommand, option_group
 from pipelines.cli.process import DONE, TOO_MANY_BAD, configure_log
 from pipelines.cli.shared_options import READING, output_options, reading_options, running_options, talking_options
@@ -51,7 +52,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done but with more than --max-bad
         "training, or a tokenizer.json, .tiktoken or sentencepiece .model file. Repeatable."
     ),
 )
-@_counting("--model", "models", multiple=True, metavar="M", help="Count with this model's tokenizer. Repeatable.")
+@_counting("--model", "models", multiple=True, metavar="M", help="Count as this model does, and price. Repeatable.")
 @_counting("--pretokenizer", metavar="NAME", help="Where a .tiktoken file's text is cut, as in tokenbeam train.")
 @_counting("--id-field", metavar="F", help="Field or column to keep as each document's id; a.b for nested ones.")
 @_counting(
@@ -65,6 +66,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done but with more than --max-bad
     metavar="N",
     help="Count the documents of more than N tokens. Repeatable.",
 )
+@pricing_options
 @reading_options
 @_reading(
     "--max-bad-records", type=int, metavar="N", help="Exit code 3 when more are set aside; all is written even so."
@@ -92,8 +94,15 @@ def count(ctx: click.Context, /, **given: Any) -> int:
     read = ReadOptions(
         **{name: given[name] for name in READING}, id_field=given["id_field"], group_by=tuple(given["group_by"])
     )
+    refuse_without_model(ctx)
+    cost, specs = None, list(given["tokenizers"])
+    if given["models"]:
+        from pipelines.dataset_costs import find_models  # noqa: PLC0415
+
+        cost = cost_options(given)
+        specs += [model.count_with for model in find_models(cost)]
     options = CountOptions.load(
-        [*given["tokenizers"], *given["models"]],
+        specs,
         context_limits=given["context_limits"],
         pretokenizer=given["pretokenizer"],
     )
@@ -121,6 +130,12 @@ def count(ctx: click.Context, /, **given: Any) -> int:
     )  # fmt: skip
     for line in summary.lines():
         talk.say(line)
+    if cost is not None:
+        from pipelines.cost_report import table_lines  # noqa: PLC0415
+        from pipelines.dataset_costs import price_dataset  # noqa: PLC0415
+
+        for line in table_lines(price_dataset(given["output"], cost, talk)):
+            click.echo(line)
     if given["max_bad_records"] is None or summary.bad_records <= given["max_bad_records"]:
         return DONE
     talk.warn(f"{summary.bad_records:,} bad records are more than --max-bad-records {given['max_bad_records']:,}")

@@ -83,3 +83,36 @@ def test_what_cannot_be_done_is_one_line(counts, capsys, argv, code, said):
 def test_a_directory_that_holds_no_count(tmp_path, capsys):
     assert run(["cost", str(tmp_path / "none"), "--model", "gpt-4o"]) == 1
     assert "none is no finished count: it has no run.json; tokenbeam count makes one" in capsys.readouterr().err
+
+
+def test_count_prices_the_models_that_it_counts_for(tmp_path, capsys):
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text('{"text": "Hello, how are you?"}\n{"text": "You are a helpful assistant."}\n')
+    out = str(tmp_path / "out")
+    asked = ["--model", "gpt-4o", "--model", "claude-sonnet-4-5", "--tokenizer-for", "claude-sonnet-4-5=cl100k_base"]
+    assert run(["count", str(corpus), "-o", out, *asked, "--output-tokens", "10"]) == 0
+    table, talk = capsys.readouterr()
+    assert [line.split()[:6] for line in table.splitlines()[1:3]] == [
+        ["claude-sonnet-4-5", "cl100k_base", "estimate", "2", "12", "20"],
+        ["gpt-4o", "o200k_base", "exact", "2", "12", "20"],
+    ]
+    assert f"Costs of 2 documents: {out}/costs.parquet\n" in talk
+    [row] = json_rows(capsys, out, "--model", "gpt-4o")
+    assert row["input_tokens"] == 12
+    assert run(["count", str(corpus), "-o", out, "--model", "gpt-4o", "--replace", "--quiet"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["--model", "gpt-4o-mni"], "does not know it: did you mean gpt-4o-mini"),
+        (["--model", "claude-sonnet-4-5"], "its tokenizer is not public: name one that was counted to stand in"),
+        (["--tokenizer", "chars", "--output-tokens", "5"], "--output-tokens is for pricing: name a model"),
+    ],
+)
+def test_count_knows_before_it_reads_that_it_cannot_price(tmp_path, capsys, argv, said):
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("x\n")
+    assert run(["count", str(corpus), "-o", str(tmp_path / "out"), *argv]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
