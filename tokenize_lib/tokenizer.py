@@ -95,7 +95,7 @@ class Tokenizer(ABC):
         taken = self._taken(special)
         if isinstance(texts, (str, bytes)):
             return int(next(self._each(self._count, [one_text(texts)], special, taken))[0].as_py())
-        counts = [*self._each(self._count, large_binary_chunks(texts), special, taken)]
+        counts = [*self._each(self._count, _chunks_of(texts), special, taken)]
         return pa.concat_arrays(counts) if counts else pa.array([], pa.int64())
 
     @overload
@@ -122,7 +122,7 @@ class Tokenizer(ABC):
         if isinstance(texts, (str, bytes)):
             ids: list[int] = next(self._each(self._encode, [one_text(texts)], special, taken))[0].as_py()
             return ids
-        lists = [*self._each(self._encode, large_binary_chunks(texts), special, taken)]
+        lists = [*self._each(self._encode, _chunks_of(texts), special, taken)]
         return pa.concat_arrays(lists) if lists else pa.array([], IDS)
 
     @abstractmethod
@@ -205,6 +205,12 @@ class Tokenizer(ABC):
             f"{_name_of(texts, first_row + row)} has the special token {found.decode()!r} at byte {place}: "
             'allow special tokens, or take them as text (special="allow" or "text")'
         )
+
+
+def _chunks_of(texts: Texts) -> Iterator[pa.Array[Any]]:
+    if not isinstance(texts, (pa.Array, pa.ChunkedArray)):
+        raise TypeError(f"the texts are a {type(texts).__name__}: give a str, bytes or, for many, pyarrow.array(texts)")
+    return large_binary_chunks(texts)
 
 
 def one_text(text: str | bytes) -> pa.Array[Any]:

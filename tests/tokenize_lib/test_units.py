@@ -89,6 +89,8 @@ def test_what_is_no_text_is_said() -> None:
         chars.count("a\ud800b")
     with pytest.raises(InputError, match="of type int64"):
         chars.count(pa.array([1]))
+    with pytest.raises(TypeError, match=r"the texts are a list: give a str, bytes or, for many, pyarrow\.array"):
+        chars.count(["a", "b"])  # type: ignore[call-overload]
     with pytest.raises(InputError, match="55296 is the id of no token"):
         chars.decode([0xD800])
     with pytest.raises(OptionError, match="special 'none' is none of text, allow, deny"):
