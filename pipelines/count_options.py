@@ -11,6 +11,7 @@ from pipelines.inputs import ReadOptions
 from pipelines.tokenizer_paths import open_tokenizer
 from schemas.dataset_summary import dataset_summary, group_columns
 from schemas.document_tokens import document_tokens
+from tokenize_lib.chat import ChatReader, CountedAs
 from tokenize_lib.encodings import column_name
 from tokenize_lib.errors import OptionError
 from tokenize_lib.tokenizer import Tokenizer
@@ -21,14 +22,14 @@ class CountOptions:
     """The tokenizers, as they go to workers with all that they are made of.
 
     Attributes:
-        specs: What the user called each.
+        specs: What the user called each; a model and its encoding, or several models, are one tokenizer.
         tokenizers: The tokenizers.
         columns: What each is called in columns; no two alike.
         context_limits: Tokens above which the summary counts documents, ascending.
         pretokenizer: Where texts are cut for files of ranks, which do not say it.
     """
 
-    specs: tuple[str, ...]
+    specs: tuple[tuple[str, ...], ...]
     tokenizers: tuple[Tokenizer, ...]
     columns: tuple[str, ...]
     context_limits: tuple[int, ...] = ()
@@ -54,13 +55,14 @@ class CountOptions:
         for limit in context_limits:
             if limit < 0:
                 raise OptionError(f"--context-limit {limit} is negative: give a number of tokens")
-        loaded: dict[tuple[str, str], tuple[str, Tokenizer]] = {}
+        loaded: dict[tuple[str, str], tuple[dict[str, None], Tokenizer]] = {}
         for spec in specs:
             tokenizer = open_tokenizer(spec, pretokenizer=pretokenizer)
-            loaded.setdefault((tokenizer.name, tokenizer.digest), (spec, tokenizer))
+            names, _ = loaded.setdefault((tokenizer.name, tokenizer.digest), ({}, tokenizer))
+            names[spec] = None
         tokenizers = tuple(tokenizer for _, tokenizer in loaded.values())
         return cls(
-            specs=tuple(spec for spec, _ in loaded.values()),
+            specs=tuple(tuple(names) for names, _ in loaded.values()),
             tokenizers=tokenizers,
             columns=_columns(tokenizers),
             context_limits=tuple(sorted(set(context_limits))),
@@ -86,10 +88,10 @@ class CountOptions:
                 "name": tokenizer.name,
                 "column": column,
                 "backend": tokenizer.backend,
-                "spec": spec,
+                "spec": specs[0],
                 "digest": tokenizer.digest,
             }
-            for spec, tokenizer, column in zip(self.specs, self.tokenizers, self.columns, strict=True)
+            for specs, tokenizer, column in zip(self.specs, self.tokenizers, self.columns, strict=True)
         ]
 
     def group_columns(self, read: ReadOptions) -> tuple[str, ...]:
@@ -98,11 +100,31 @@ class CountOptions:
 
     def documents_schema(self, read: ReadOptions) -> pa.Schema:
         """Give the schema of ``documents/``."""
-        return document_tokens(self.group_columns(read), self.columns)
+        return document_tokens(self.group_columns(read), self.columns, chat=read.format == "chat")
+
+    def chat_reader(self, read: ReadOptions) -> ChatReader | None:
+        """Give what reads the records, if they are chats.
+
+        Raises:
+            OptionError: Two models that share a tokenizer count chats by different rules.
+        """
+        if read.format != "chat":
+            return None
+        return ChatReader([_one_rule(specs) for specs in self.specs])
 
     def summary_schema(self, read: ReadOptions) -> pa.Schema:
         """Give the schema of ``summary.parquet``."""
         return dataset_summary(self.group_columns(read), self.columns, self.context_limits)
+
+
+def _one_rule(specs: Sequence[str]) -> CountedAs:
+    rules = {spec: CountedAs.of(spec) for spec in specs}
+    first = next(iter(rules))
+    if other := next((spec for spec in specs if rules[spec] != rules[first]), None):
+        raise OptionError(
+            f"--format chat: {first} and {other} share a tokenizer and count chats differently: one of them at a time"
+        )
+    return rules[first]
 
 
 def _columns(tokenizers: Sequence[Tokenizer]) -> tuple[str, ...]:

@@ -6,6 +6,8 @@ from typing import cast
 import apache_beam as beam
 import pyarrow as pa
 
+from tokenize_lib.chat import Chats
+
 
 @dataclass(frozen=True)
 class DocumentBatch:
@@ -15,10 +17,12 @@ class DocumentBatch:
     documents: columns position (int64: offset of the record in the uncompressed file, or row number in Parquet), text
         (large_binary, valid UTF-8), then the kept fields (large_string, null where a record has none) in the order of
         `ReadOptions.kept_fields`.
+    chats: the documents as chats, where they are read as such; the text is then the whole record. Not sent along.
     """
 
     source: int
     documents: pa.RecordBatch
+    chats: Chats | None = None
 
     @property
     def positions(self) -> pa.Int64Array:

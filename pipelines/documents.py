@@ -20,6 +20,7 @@ from pipelines.formats.streams import open_file
 from pipelines.formats.text import count_newlines, read_line_records
 from pipelines.formats.whole_files import read_file_documents
 from pipelines.inputs import InputFile, InputPlan, ReadOptions, Split
+from tokenize_lib.chat import ChatReader
 from tokenize_lib.errors import InputError
 
 __all__ = ["BadRecords", "DocumentBatch", "ReadDocuments", "Tally", "read_splits", "total_tally"]
@@ -84,12 +85,17 @@ class Advance(Protocol):
 
 
 def read_splits(
-    splits: Sequence[Split], options: ReadOptions, *, block_bytes: int = BLOCK_BYTES, advance: Advance | None = None
+    splits: Sequence[Split],
+    options: ReadOptions,
+    *,
+    block_bytes: int = BLOCK_BYTES,
+    advance: Advance | None = None,
+    chats: ChatReader | None = None,
 ) -> Iterator[DocumentBatch | BadRecords | Tally]:
     """Read splits one after another: batches of their documents and bad records as they come, and a tally after each.
 
     Where each file is one document, one tally stands for all the files. Raises InputError, naming the file, if one
-    cannot be read to its end, and at the first bad record, if options say ``fail``.
+    cannot be read to its end, and at the first bad record, if options say ``fail``. With `chats` each line is one.
     """
     if options.document == "file":
         files = [split.file for split in splits]
@@ -97,16 +103,16 @@ def read_splits(
         yield from _sort_out(blocks, Tally(files[0].ordinal, 0), options, advance)
         return
     for split in splits:
-        blocks = ((split.file, block) for block in _blocks(split, options, block_bytes))
+        blocks = ((split.file, block) for block in _blocks(split, options, block_bytes, chats))
         yield from _sort_out(blocks, Tally(split.file.ordinal, split.start), options, advance)
 
 
-def _blocks(split: Split, options: ReadOptions, block_bytes: int) -> Iterator[Block]:
+def _blocks(split: Split, options: ReadOptions, block_bytes: int, chats: ChatReader | None) -> Iterator[Block]:
     if split.file.format == "parquet":
         yield from read_rows(split, options, block_bytes)
     else:
         with open_file(split.file) as stream:
-            yield from read_line_records(split, stream, options, block_bytes)
+            yield from read_line_records(split, stream, options, block_bytes, chats)
 
 
 def _sort_out(
@@ -120,7 +126,7 @@ def _sort_out(
         if advance is not None:
             advance(bytes=block.consumed, documents=documents.num_rows + bad.num_rows)
         if documents.num_rows:
-            yield DocumentBatch(file.ordinal, documents)
+            yield DocumentBatch(file.ordinal, documents, block.chats)
         if bad.num_rows:
             yield BadRecords(file.ordinal, tally.start, bad)
     yield tally

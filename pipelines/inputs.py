@@ -99,7 +99,7 @@ def _input_file(ordinal: int, found: FoundFile, options: ReadOptions) -> InputFi
     if compression != "none":
         suffix = _cut_suffix(stem)[1]
     by_name: Format = "text" if options.document == "file" else _FORMATS.get(suffix, "text")
-    file_format = by_name if options.format == "auto" else options.format
+    file_format = {"auto": by_name, "chat": "jsonl"}.get(options.format, options.format)
     return InputFile(found.path, ordinal, found.bytes, cast("Format", file_format), compression, found.modified)
 
 

@@ -9,7 +9,7 @@ Format = Literal["text", "jsonl", "parquet"]
 Compression = Literal["none", "gz", "zst"]
 
 _CHOICES = {
-    "format": ("auto", "text", "jsonl", "parquet"),
+    "format": ("auto", "text", "jsonl", "parquet", "chat"),
     "document": ("line", "file"),
     "on_bad_record": ("fail", "skip", "replace"),
     "null": ("bad", "empty"),
@@ -22,7 +22,7 @@ _MOST_FIELDS = 64  # as in _kernel/src/jsonl.rs
 class ReadOptions:
     """How records become documents.
 
-    format: ``auto`` goes by each file's name. A wrong one makes every record bad.
+    format: ``auto`` goes by each file's name. A wrong one makes every record bad. ``chat`` is JSONL of chats.
     text_field: the JSON field or Parquet column with the text; ``a.b`` is field b of object a.
     document: ``line`` makes each line of a text a document; ``file`` each file, whatever its format.
     on_bad_record: ``fail`` stops at the first bad record; ``skip`` sets bad records aside; ``replace`` puts U+FFFD for
@@ -46,7 +46,7 @@ class ReadOptions:
         for name, allowed in _CHOICES.items():
             if (value := getattr(self, name)) not in allowed:
                 raise OptionError(f"--{name.replace('_', '-')} {value}: must be one of {', '.join(allowed)}")
-        if self.document == "file" and self.format in {"jsonl", "parquet"}:
+        if self.document == "file" and self.format in {"jsonl", "parquet", "chat"}:
             raise OptionError(f"--document file reads files as text; leave out --format {self.format}")
         if self.max_document_bytes < 1:
             raise OptionError(f"--max-document-bytes {self.max_document_bytes}: must be at least 1")

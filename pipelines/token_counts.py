@@ -31,6 +31,7 @@ from pipelines.pretoken_table import merge_runs
 from pipelines.run_files import RunFiles
 from schemas.document_tokens import SOURCE
 from tokenize_lib._native import text_sizes
+from tokenize_lib.chat import Chats
 
 COUNT_STEP = "count"
 _MOST_RUNS = 64  # merged at a time; of each, a megabyte is held
@@ -107,6 +108,7 @@ class _PartCount:
         self._bad: list[pa.RecordBatch] = []
         self._totals = GroupTotals(plan.files, plan.totals_bytes)
         self._schema = plan.options.documents_schema(plan.read)
+        self._chats = plan.options.chat_reader(plan.read)
 
     def run(self) -> None:
         files = self._plan.files
@@ -128,45 +130,81 @@ class _PartCount:
                 yield from self._read(tuple(splits))
 
     def _read(self, splits: tuple[Split, ...]) -> Iterator[pa.RecordBatch]:
-        for item in read_splits(splits, self._plan.read, advance=_advance):
+        figures = _Figures()
+        for item in read_splits(splits, self._plan.read, advance=_advance, chats=self._chats):
             if isinstance(item, Tally):
-                self._tallies.append(item)
+                self._tallies.append(figures.told(item))
+                figures = _Figures()
             elif isinstance(item, BadRecords):
                 self._bad.append(_placed(item))
             else:
-                yield self._counted(item)
+                yield figures.seeing(self._counted(item))
 
     def _known(self, earlier: EarlierReader, split: Split) -> Iterator[pa.RecordBatch]:
         """Give the rows of a split that an earlier run counted."""
-        empty = text_bytes = rows = 0
-        fields = len(self._plan.read.group_by)
+        figures = _Figures()
+        fields, tokenizers = len(self._plan.read.group_by), len(self._plan.options.tokenizers)
         for batch in earlier.read(split):
             columns = batch.columns[1:]
-            groups, numbers = columns[2 : 2 + fields], _as_numbers(columns[2 + fields :])
-            self._totals.add(groups, numbers[:3], numbers[3:])
-            rows += batch.num_rows
-            empty += int((numbers[0] == 0).sum())
-            text_bytes += int(numbers[0].sum())
-            yield self._row_batch(split.file.ordinal, columns)
-        tally = Tally(split.file.ordinal, split.start, kept=rows - empty, empty=empty, text_bytes=text_bytes)
-        self._tallies.append(tally)
-        _advance(bytes=split.bytes, documents=rows)
+            groups, sizes, tokens = columns[2 : 2 + fields], columns[2 + fields : 5 + fields], columns[-tokenizers:]
+            self._totals.add(groups, _as_numbers(sizes), _as_numbers(tokens))
+            yield figures.seeing(self._row_batch(split.file.ordinal, columns))
+        self._tallies.append(figures.told(Tally(split.file.ordinal, split.start)))
+        _advance(bytes=split.bytes, documents=figures.rows)
 
     def _counted(self, batch: DocumentBatch) -> pa.RecordBatch:
-        texts, rows = batch.texts, batch.documents.num_rows
-        sizes = text_sizes(texts).columns
-        tokens = [tokenizer.count(texts) for tokenizer in self._plan.options.tokenizers]
-        groups = batch.fields[1:] if self._plan.read.id_field is not None else batch.fields
+        tokenizers = self._plan.options.tokenizers
+        has_id = self._plan.read.id_field is not None
+        ids: pa.Array[Any] = batch.fields[0] if has_id else pa.nulls(batch.documents.num_rows, pa.string())
+        groups = batch.fields[1:] if has_id else batch.fields
+        chat: list[pa.Array[Any]] = []
+        if batch.chats is None:
+            sizes = text_sizes(batch.texts).columns
+            tokens: list[pa.Array[Any]] = [tokenizer.count(batch.texts) for tokenizer in tokenizers]
+        else:
+            chats = batch.chats
+            sizes = [
+                pa.array(chats.content_sizes(size)) for size in text_sizes(chats.texts.cast(pa.large_binary())).columns
+            ]
+            counts = [tokenizer.count(chats.texts) for tokenizer in tokenizers]
+            tokens = [pa.array(chats.tokens(column, counted)) for column, counted in enumerate(counts)]
+            chat = [chats.models, pa.array(chats.messages), pa.array(chats.images), self._estimated(chats)]
+            ids = ids if has_id else chats.custom_ids
         self._totals.add(groups, _as_numbers(sizes), _as_numbers(tokens))
-        ids = batch.fields[0] if self._plan.read.id_field is not None else pa.nulls(rows, pa.string())
-        kept = [cast("pa.Array[Any]", values).cast(pa.string()) for values in (ids, *groups)]
-        return self._row_batch(batch.source, [batch.positions, *kept, *sizes, *tokens])
+        kept = [values.cast(pa.string()) for values in (ids, *groups)]
+        return self._row_batch(batch.source, [batch.positions, *kept, *sizes, *chat, *tokens])
+
+    def _estimated(self, chats: Chats) -> "pa.Array[Any]":
+        """Tell which chats have a count by a vocabulary that no published rule gives."""
+        marks = np.zeros(len(chats), np.bool_)
+        for column, tokenizer in enumerate(self._plan.options.tokenizers):
+            if tokenizer.backend != "units":
+                marks |= chats.estimated(column)
+        return pa.array(marks)
 
     def _row_batch(self, source: int, columns: "Sequence[pa.Array[Any]]") -> pa.RecordBatch:
         """Give rows of one file; their dictionary has no other."""
         path = pa.array([self._plan.inputs.files[source].path])
         sources = pa.DictionaryArray.from_arrays(np.zeros(len(columns[0]), np.int32), path)
         return pa.RecordBatch.from_arrays([sources.cast(SOURCE), *columns], names=self._schema.names)
+
+
+class _Figures:
+    """Sums over a split's rows that pass by."""
+
+    def __init__(self) -> None:
+        self.rows = self._empty = self._bytes = 0
+
+    def seeing(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        sizes = rows["bytes"].to_numpy()
+        self.rows += rows.num_rows
+        self._empty += int((sizes == 0).sum())
+        self._bytes += int(sizes.sum())
+        return rows
+
+    def told(self, tally: Tally) -> Tally:
+        """Give a tally with these sums; of chats, the reader knows whole records alone."""
+        return dataclasses.replace(tally, kept=self.rows - self._empty, empty=self._empty, text_bytes=self._bytes)
 
 
 _advance = partial(progress.advance, COUNT_STEP)

@@ -15,7 +15,8 @@ from schemas.vocab import VOCAB
 _OPENING = """# Tables
 
 Written by `python -m schemas > docs/tables.md`, from the schemas that every file is checked against.
-`documents`, `summary` and `costs` are shown as with `--group-by language --tokenizer o200k_base --context-limit 8192`.
+`documents`, `summary` and `costs` are shown as with `--group-by language --tokenizer o200k_base --context-limit 8192`,
+`documents` with the columns of `--format chat` besides.
 """
 
 TABLES = (
@@ -23,7 +24,7 @@ TABLES = (
     MERGES,
     VOCAB,
     ROUNDS,
-    document_tokens(["language"], ["o200k_base"]),
+    document_tokens(["language"], ["o200k_base"], chat=True),
     dataset_summary(["language"], ["o200k_base"], [8192]),
     dataset_costs(["language"]),
     BAD_RECORDS,

@@ -62,5 +62,5 @@ def _of_tokenizer(name: str, context_limits: Sequence[int]) -> "Iterator[pa.Fiel
 
 def group_columns(fields: Sequence[str], tokenizers: Sequence[str], context_limits: Sequence[int]) -> tuple[str, ...]:
     """Give the column of each group field: its name, or ``group_NAME`` where a column has that name already."""
-    taken = {*document_tokens((), tokenizers).names, *dataset_summary((), tokenizers, context_limits).names}
+    taken = {*document_tokens((), tokenizers, chat=True).names, *dataset_summary((), tokenizers, context_limits).names}
     return tuple(f"group_{name}" if name in taken else name for name in fields)

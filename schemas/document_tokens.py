@@ -1,6 +1,7 @@
 """``documents/part-*.parquet``: how many tokens each document has, and nothing of its text."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -9,13 +10,32 @@ from schemas.columns import column, table_schema
 SOURCE = pa.dictionary(pa.int32(), pa.string())
 FIGURES = ("bytes", "characters", "words")
 
+CHAT: "tuple[pa.Field[Any], ...]" = (
+    column("model", pa.string(), meaning="--format chat: the model that the record names.", unit="text", nullable=True),
+    column("messages", pa.int64(), meaning="--format chat: its messages.", unit="messages"),
+    column(
+        "images",
+        pa.int64(),
+        meaning="--format chat: parts without text (images, audio, files), of which no token is counted.",
+        unit="parts",
+    ),
+    column(
+        "estimate",
+        pa.bool_(),
+        meaning="--format chat: a token count holds something that no published rule counts.",
+        unit="yes or no",
+    ),
+)
+"""Of a chat; bytes, characters and words are those of its messages' contents."""
 
-def document_tokens(groups: Sequence[str], tokenizers: Sequence[str]) -> pa.Schema:
+
+def document_tokens(groups: Sequence[str], tokenizers: Sequence[str], *, chat: bool = False) -> pa.Schema:
     """Give the schema of a run.
 
     Args:
         groups: Names of the columns of the group fields, from `group_columns`.
         tokenizers: Column names of the tokenizers.
+        chat: Documents are chats.
     """
     return table_schema(
         "documents",
@@ -36,6 +56,7 @@ def document_tokens(groups: Sequence[str], tokenizers: Sequence[str]) -> pa.Sche
             column("bytes", pa.int64(), meaning="Length of the text in UTF-8.", unit="bytes"),
             column("characters", pa.int64(), meaning="Code points of the text.", unit="code points"),
             column("words", pa.int64(), meaning="Runs of characters between Unicode white space.", unit="words"),
+            *(CHAT if chat else ()),
             *(
                 column(tokens_column(name), pa.int64(), meaning=f"Tokens by {name}.", unit="tokens")
                 for name in tokenizers

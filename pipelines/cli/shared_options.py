@@ -38,8 +38,8 @@ reading_options = _all(
         "--format",
         default="auto",
         show_default=True,
-        metavar="auto|text|jsonl|parquet",
-        help="Auto goes by file names.",
+        metavar="auto|text|jsonl|parquet|chat",
+        help="Auto goes by file names; chat, for count alone, is JSONL of messages or of batch requests.",
     ),
     _reading(
         "--text-field", default="text", show_default=True, metavar="F", help="Field or column; a.b for nested ones."

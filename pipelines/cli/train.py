@@ -121,6 +121,8 @@ def train(ctx: click.Context, /, **given: Any) -> int:
 
     beam_args = tuple(ctx.obj or ())
     take_beam_args(beam_args)
+    if given["format"] == "chat":
+        raise OptionError("--format chat is for tokenbeam count: train on the text of a field, as --format jsonl")
     read = ReadOptions(**{name: given[name] for name in READING})
     runtime = RuntimeOptions(
         memory=given["memory"] or usable_memory() // 2,

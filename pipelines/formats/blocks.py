@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from pipelines.splits import ReadOptions
 from tokenize_lib._native import RecordRules, screen_texts
+from tokenize_lib.chat import Chats
 
 _INT64: "pa.Field[Any]" = pa.field("position", pa.int64(), nullable=False)
 _REASON: "pa.Field[Any]" = pa.field("reason", pa.string(), nullable=False)
@@ -34,6 +35,7 @@ class Block(NamedTuple):
     bad: (position: int64, row: int64 from 0 in the split, reason: string).
     rows: lines or rows passed, blank ones too. marks: what the documents are.
     consumed: bytes of the stored files read for it.
+    chats: the documents as chats, where they are read as such; a document's text is then its whole record.
     """
 
     documents: pa.RecordBatch
@@ -41,6 +43,7 @@ class Block(NamedTuple):
     rows: int
     marks: Marks
     consumed: int
+    chats: Chats | None = None
 
 
 def record_rules(options: ReadOptions) -> RecordRules:

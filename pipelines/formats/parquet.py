@@ -161,7 +161,7 @@ def _batch_rows(metadata: pq.FileMetaData, groups: tuple[int, ...], text_field: 
 
 def _read_batch(batch: pa.RecordBatch, start: int, first: int, options: ReadOptions, rules: RecordRules) -> Block:
     texts = take_column(batch, options.text_field).cast(pa.large_binary())
-    documents, bad, rows, marks, _ = screen(texts, options.text_field, rules)
+    documents, bad, rows, marks, *_ = screen(texts, options.text_field, rules)
     kept = documents.column("position")
     fields = {}
     for name in options.kept_fields:

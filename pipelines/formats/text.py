@@ -4,18 +4,27 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from pipelines.formats.blocks import NO_BAD_RECORDS, Block, Marks, record_rules, too_long, with_null_fields
+from pipelines.formats.chats import read_chats
 from pipelines.formats.lines import read_lines
 from pipelines.splits import ReadOptions, Split
 from tokenize_lib._native import parse_jsonl, parse_lines
+from tokenize_lib.chat import ChatReader
 
 
-def read_line_records(split: Split, stream: BinaryIO, options: ReadOptions, block_bytes: int) -> Iterator[Block]:
-    """Read a split of text or JSON Lines. A document's position is its line's offset in the uncompressed file."""
+def read_line_records(
+    split: Split, stream: BinaryIO, options: ReadOptions, block_bytes: int, chats: ChatReader | None = None
+) -> Iterator[Block]:
+    """Read a split of text or JSON Lines. A document's position is its line's offset in the uncompressed file.
+
+    chats: reads the lines, if they are chats.
+    """
     rules, fields = record_rules(options), list(options.fields)
     rows = 0
     for position, data, consumed in read_lines(split, stream, options.max_document_bytes, block_bytes):
         if data is None:
             block = too_long(position, rows, consumed, options)
+        elif chats is not None:
+            block = read_chats(data, position, rows, options, chats)._replace(consumed=consumed)
         elif split.file.format == "jsonl":
             (documents, bad), count, marks = parse_jsonl(data, position, rows, fields, rules)
             block = Block(documents, bad or NO_BAD_RECORDS, count, Marks(*marks), consumed)

@@ -42,7 +42,7 @@ def _screened(texts: list[bytes], consumed: list[int], options: ReadOptions) -> 
     array = pa.Array.from_buffers(
         pa.large_binary(), count, [None, pa.py_buffer(ends.tobytes()), pa.py_buffer(b"".join(texts))]
     )
-    documents, bad, _, marks, _ = screen(array, options.text_field, record_rules(options))
+    documents, bad, _, marks, *_ = screen(array, options.text_field, record_rules(options))
     at_zero = pa.array(np.zeros(max(documents.num_rows, bad.num_rows), np.int64))
     good = iter(documents.column("position").to_pylist())
     documents = documents_batch(at_zero[: documents.num_rows], documents.column("text"), {})
