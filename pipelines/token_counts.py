@@ -31,7 +31,6 @@ from pipelines.pretoken_table import merge_runs
 from pipelines.run_files import RunFiles
 from schemas.document_tokens import SOURCE
 from tokenize_lib._native import text_sizes
-from tokenize_lib.chat import Chats
 
 COUNT_STEP = "count"
 _MOST_RUNS = 64  # merged at a time; of each, a megabyte is held
@@ -168,19 +167,12 @@ class _PartCount:
             ]
             counts = [tokenizer.count(chats.texts) for tokenizer in tokenizers]
             tokens = [pa.array(chats.tokens(column, counted)) for column, counted in enumerate(counts)]
-            chat = [chats.models, pa.array(chats.messages), pa.array(chats.images), self._estimated(chats)]
+            estimated = [pa.array(chats.estimated(column)) for column in range(len(tokenizers))]
+            chat = [chats.models, pa.array(chats.messages), pa.array(chats.images), *estimated]
             ids = ids if has_id else chats.custom_ids
         self._totals.add(groups, _as_numbers(sizes), _as_numbers(tokens))
         kept = [values.cast(pa.string()) for values in (ids, *groups)]
         return self._row_batch(batch.source, [batch.positions, *kept, *sizes, *chat, *tokens])
-
-    def _estimated(self, chats: Chats) -> "pa.Array[Any]":
-        """Tell which chats have a count by a vocabulary that no published rule gives."""
-        marks = np.zeros(len(chats), np.bool_)
-        for column, tokenizer in enumerate(self._plan.options.tokenizers):
-            if tokenizer.backend != "units":
-                marks |= chats.estimated(column)
-        return pa.array(marks)
 
     def _row_batch(self, source: int, columns: "Sequence[pa.Array[Any]]") -> pa.RecordBatch:
         """Give rows of one file; their dictionary has no other."""

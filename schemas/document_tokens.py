@@ -1,6 +1,6 @@
 """``documents/part-*.parquet``: how many tokens each document has, and nothing of its text."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -10,24 +10,6 @@ from schemas.columns import column, table_schema
 SOURCE = pa.dictionary(pa.int32(), pa.string())
 FIGURES = ("bytes", "characters", "words")
 
-CHAT: "tuple[pa.Field[Any], ...]" = (
-    column("model", pa.string(), meaning="--format chat: the model that the record names.", unit="text", nullable=True),
-    column("messages", pa.int64(), meaning="--format chat: its messages.", unit="messages"),
-    column(
-        "images",
-        pa.int64(),
-        meaning="--format chat: parts without text (images, audio, files), of which no token is counted.",
-        unit="parts",
-    ),
-    column(
-        "estimate",
-        pa.bool_(),
-        meaning="--format chat: a token count holds something that no published rule counts.",
-        unit="yes or no",
-    ),
-)
-"""Of a chat; bytes, characters and words are those of its messages' contents."""
-
 
 def document_tokens(groups: Sequence[str], tokenizers: Sequence[str], *, chat: bool = False) -> pa.Schema:
     """Give the schema of a run.
@@ -35,7 +17,7 @@ def document_tokens(groups: Sequence[str], tokenizers: Sequence[str], *, chat: b
     Args:
         groups: Names of the columns of the group fields, from `group_columns`.
         tokenizers: Column names of the tokenizers.
-        chat: Documents are chats.
+        chat: Documents are chats. Their bytes, characters and words are those of the messages' contents.
     """
     return table_schema(
         "documents",
@@ -56,7 +38,7 @@ def document_tokens(groups: Sequence[str], tokenizers: Sequence[str], *, chat: b
             column("bytes", pa.int64(), meaning="Length of the text in UTF-8.", unit="bytes"),
             column("characters", pa.int64(), meaning="Code points of the text.", unit="code points"),
             column("words", pa.int64(), meaning="Runs of characters between Unicode white space.", unit="words"),
-            *(CHAT if chat else ()),
+            *(_chat(tokenizers) if chat else ()),
             *(
                 column(tokens_column(name), pa.int64(), meaning=f"Tokens by {name}.", unit="tokens")
                 for name in tokenizers
@@ -65,6 +47,24 @@ def document_tokens(groups: Sequence[str], tokenizers: Sequence[str], *, chat: b
         meaning="A row is one document; empty ones have 0 tokens. Sorted by source and position, from part to part. "
         "A group field that has the name of another column here or in summary is called group_NAME.",
     )
+
+
+def _chat(tokenizers: Sequence[str]) -> "Iterator[pa.Field[Any]]":
+    yield column("model", pa.string(), meaning="Of a chat: the model that it names.", unit="text", nullable=True)
+    yield column("messages", pa.int64(), meaning="Of a chat: its messages.", unit="messages")
+    yield column(
+        "images",
+        pa.int64(),
+        meaning="Of a chat: parts without text (images, audio, files), of which no token is counted.",
+        unit="parts",
+    )
+    for name in tokenizers:
+        yield column(
+            f"estimate_{name}",
+            pa.bool_(),
+            meaning=f"Of a chat: tokens_{name} counts something by no published rule.",
+            unit="yes or no",
+        )
 
 
 def tokens_column(tokenizer: str) -> str:

@@ -69,7 +69,7 @@ def test_each_chat_is_a_document(tmp_path, monkeypatch):
         assert row["bytes"] == sum(len(content.encode()) for content in contents)
         assert row["tokens_words"] == sum(len(text.split()) for m in messages for text in m.values())
         assert row["tokens_o200k_base"] == chat_tokens(messages, "o200k_base")
-        assert row["estimate"] is False
+        assert (row["estimate_o200k_base"], row["estimate_words"]) == (False, False)
         if number % 2:
             lang = None if number % 5 == 0 else "l1"
             assert (row["model"], row["id"], row["lang"], row["n"]) == (None, None, lang, str(number))
