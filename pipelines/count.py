@@ -68,6 +68,7 @@ def count(  # noqa: PLR0913 - one call a run, all by name
         TokenbeamError: An option, an input or the output cannot be used; see its class.
     """
     started = time.monotonic()
+    options.chat_reader(read)  # found out here whether models can be counted together
     if incremental is not None and _same_place(incremental, output):
         raise OptionError(
             f"--incremental {incremental} is the output directory itself: name another one for the output"

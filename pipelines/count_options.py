@@ -12,6 +12,7 @@ from pipelines.tokenizer_paths import open_tokenizer
 from schemas.dataset_summary import dataset_summary, group_columns
 from schemas.document_tokens import document_tokens
 from tokenize_lib.chat import ChatReader, CountedAs
+from tokenize_lib.chat_rules import rule_of_model
 from tokenize_lib.encodings import column_name
 from tokenize_lib.errors import OptionError
 from tokenize_lib.tokenizer import Tokenizer
@@ -62,7 +63,10 @@ class CountOptions:
             names[spec] = None
         tokenizers = tuple(tokenizer for _, tokenizer in loaded.values())
         return cls(
-            specs=tuple(tuple(names) for names, _ in loaded.values()),
+            # Models first: in a chat they say more than their encoding.
+            specs=tuple(
+                tuple(sorted(names, key=lambda name: rule_of_model(name) is None)) for names, _ in loaded.values()
+            ),
             tokenizers=tokenizers,
             columns=_columns(tokenizers),
             context_limits=tuple(sorted(set(context_limits))),
@@ -119,8 +123,8 @@ class CountOptions:
 
 def _one_rule(specs: Sequence[str]) -> CountedAs:
     rules = {spec: CountedAs.of(spec) for spec in specs}
-    first = next(iter(rules))
-    if other := next((spec for spec in specs if rules[spec] != rules[first]), None):
+    first = specs[0]
+    if other := next((spec for spec in specs if rule_of_model(spec) and rules[spec] != rules[first]), None):
         raise OptionError(
             f"--format chat: {first} and {other} share a tokenizer and count chats differently: one of them at a time"
         )

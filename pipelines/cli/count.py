@@ -22,7 +22,7 @@ _DOC = """Count the tokens of every document in files of text, by any number of 
 
 INPUT is a file, a directory or a quoted pattern: text, JSONL or Parquet, plain, .gz or .zst, on any filesystem that
 Beam opens. What stands after -- goes to Beam. The directory gets documents/, a row a document with its counts and
-nothing of its text, and summary.parquet, a row a group.
+nothing of its text, and summary.parquet, a row a group; with --model also costs.parquet, and the costs are printed.
 
 \b
 Examples:
@@ -138,5 +138,6 @@ def count(ctx: click.Context, /, **given: Any) -> int:
             click.echo(line)
     if given["max_bad_records"] is None or summary.bad_records <= given["max_bad_records"]:
         return DONE
-    talk.warn(f"{summary.bad_records:,} bad records are more than --max-bad-records {given['max_bad_records']:,}")
+    are = "bad record is" if summary.bad_records == 1 else "bad records are"
+    talk.warn(f"{summary.bad_records:,} {are} more than --max-bad-records {given['max_bad_records']:,}")
     return TOO_MANY_BAD

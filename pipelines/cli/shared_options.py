@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from pipelines.cli.config_file import config_option
 from pipelines.cli.grouped_help import Decorated, option_group
 from pipelines.cli.sizes import Size
 
@@ -63,6 +64,7 @@ reading_options = _all(
 running_options = _all(
     _running("--memory", type=Size(), help="What this process may use, as 4GiB or 500M. Default: half the machine's."),
     _running("--workers", type=int, metavar="N", help="Threads at work. Default: the machine's cores."),
+    config_option,
 )
 
 talking_options = _all(
