@@ -1,40 +1,54 @@
 """Costs for people and for programs: a table of aligned columns, CSV, JSON."""
 
 import csv
+import dataclasses
 import datetime as dt
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.run_files import RunFiles
 
 MOST_GROUPS = 20
 """Groups of a model that the table for people shows."""
 
 _WHOLE = "whole dataset"
+_ROWS_AT_ONCE = 1 << 12
 _CENTS = Decimal("0.01")
 
 
-def table_lines(costs: pa.Table) -> Iterator[str]:
+def read_costs(path: str) -> Iterator[pa.RecordBatch]:
+    """Give the rows of a file of costs, some thousands at a time."""
+    directory, _, name = path.rpartition("/")
+    files = RunFiles(directory or ("/" if path.startswith("/") else "."))
+    with files.open_parquet(name) as table:
+        yield from table.iter_batches(batch_size=_ROWS_AT_ONCE)
+
+
+def table_lines(costs: Iterable[pa.RecordBatch]) -> Iterator[str]:
     """Give the table for people: dearest first, groups above the whole dataset.
 
     Args:
         costs: Rows by `schemas.dataset_costs`.
     """
-    names = costs.schema.names
-    groups = names[names.index("whole") + 1 : names.index("requests")]
-    rows = sorted(costs.to_pylist(), key=lambda row: -Decimal(row["total_cost"]))
-    whole = [row for row in rows if row["whole"]]
+    models = list(_models(costs))
+    groups = models[0].groups
+    models.sort(key=lambda model: -Decimal(model.whole["total_cost"]))
     if groups:
-        for model in whole:
+        for model in models:
             # A model at a time, as the groups of two models do not add up.
-            found = [row for row in rows if row["model"] == model["model"] and not row["whole"]]
-            yield from _table([*found[:MOST_GROUPS], model], groups)
-            if len(found) > MOST_GROUPS:
-                yield f"{len(found) - MOST_GROUPS:,} more groups of {model['model']} are in the file."
+            yield from _table([*model.dearest, model.whole], groups)
+            if model.count > len(model.dearest):
+                yield f"{model.count - len(model.dearest):,} more groups of {model.whole['model']} are in the file."
             yield ""
+    whole = [model.whole for model in models]
     if not groups or len(whole) > 1:
         yield from _table(whole, ())
         yield ""
@@ -46,19 +60,52 @@ def table_lines(costs: pa.Table) -> Iterator[str]:
         yield f"Estimates, as the tokens counted are not known to be the model's own: {', '.join(estimated)}"
 
 
-def csv_lines(costs: pa.Table) -> Iterator[str]:
+@dataclasses.dataclass
+class _Model:
+    """The rows of one model that the table shows, and how many groups there are."""
+
+    whole: dict[str, Any]
+    groups: list[str]
+    dearest: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    count: int = 0
+
+    def see(self, groups: pa.RecordBatch) -> None:
+        """Look at some of the groups."""
+        self.count += groups.num_rows
+        dearest: Any = pc.sort_indices(groups.column("total_cost"), sort_keys=[("", "descending")])
+        rows = [*self.dearest, *groups.take(dearest[:MOST_GROUPS]).to_pylist()]
+        self.dearest = sorted(rows, key=lambda row: -Decimal(row["total_cost"]))[:MOST_GROUPS]
+
+
+def _models(costs: Iterable[pa.RecordBatch]) -> Iterator[_Model]:
+    found: list[_Model] = []
+    for batch in costs:
+        names = batch.schema.names
+        groups = names[names.index("whole") + 1 : names.index("requests")]
+        starts = np.flatnonzero(batch.column("whole").to_numpy(zero_copy_only=False)).tolist()
+        for start, end in pairwise([*sorted({0, *starts}), batch.num_rows]):
+            rows = batch.slice(start, end - start)
+            if start in starts:
+                found.append(_Model(rows.slice(0, 1).to_pylist()[0], groups))
+                rows = rows.slice(1)
+            found[-1].see(rows)
+    yield from found
+
+
+def csv_lines(costs: Iterable[pa.RecordBatch]) -> Iterator[str]:
     """Give CSV with a heading; the tiers of a row are JSON in their cell."""
-    yield _csv_line(costs.schema.names)
-    for row in _plain_rows(costs):
+    for number, row in enumerate(_plain_rows(costs)):
+        if number == 0:
+            yield _csv_line(list(row))
         yield _csv_line([json.dumps(value) if isinstance(value, (list, bool)) else value for value in row.values()])
 
 
-def json_lines(costs: pa.Table) -> Iterator[str]:
+def json_lines(costs: Iterable[pa.RecordBatch]) -> Iterator[str]:
     """Give a JSON list with an object a row. Amounts are strings, as JSON's numbers would not keep them exact."""
-    yield "["
-    last = costs.num_rows - 1
-    for place, row in enumerate(_plain_rows(costs)):
-        yield json.dumps(row, ensure_ascii=False) + ("" if place == last else ",")
+    before = "["
+    for row in _plain_rows(costs):
+        yield before + json.dumps(row, ensure_ascii=False)
+        before = ","
     yield "]"
 
 
@@ -122,8 +169,8 @@ def _tier_lines(whole: Sequence[dict[str, Any]]) -> Iterator[str]:
                 )
 
 
-def _plain_rows(costs: pa.Table) -> Iterator[dict[str, Any]]:
-    for batch in costs.to_batches(max_chunksize=1024):
+def _plain_rows(costs: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
+    for batch in costs:
         yield from map(_plain, batch.to_pylist())
 
 

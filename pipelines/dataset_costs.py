@@ -14,16 +14,18 @@ from pipelines.run_files import RunFiles, open_for_reading, output_errors
 from schemas.dataset_costs import dataset_costs, group_columns
 from schemas.document_tokens import tokens_column
 from tokenize_lib.chat_rules import CountedAs
+from tokenize_lib.costs import added_costs, as_costs, costs_of_tier, tier_split
 from tokenize_lib.encodings import encoding_for_model
 from tokenize_lib.errors import InputError, OptionError
 from tokenize_lib.group_ids import GroupIds
 from tokenize_lib.model_tokenizers import ModelTokenizer, counts_chats_by, tokenizer_of
 from tokenize_lib.price_tables import PriceTable, parse_price_table
-from tokenize_lib.prices import Costs, ModelPrices, PriceQuery, PriceTier, TokenSums, cost_of, find_prices
-from tokenize_lib.request_tokens import Counts, RequestShape, RequestSums, tokens_of_requests
+from tokenize_lib.prices import ModelPrices, PriceQuery, find_prices
+from tokenize_lib.request_tokens import Counts, Marks, RequestShape, RequestSums, tokens_of_requests
 
 COSTS = "costs.parquet"
 _ROWS_AT_ONCE = 1 << 17
+_GROUPS_AT_ONCE = 1 << 14
 _STEP = "cost"
 
 
@@ -88,7 +90,7 @@ def find_models(options: CostOptions) -> list[PricedModel]:
     return found
 
 
-def price_dataset(counts: str, options: CostOptions, talk: Talk, *, output: str | None = None) -> pa.Table:
+def price_dataset(counts: str, options: CostOptions, talk: Talk, *, output: str | None = None) -> str:
     """Price what ``tokenbeam count`` has counted, and write it down.
 
     Args:
@@ -98,7 +100,7 @@ def price_dataset(counts: str, options: CostOptions, talk: Talk, *, output: str 
         output: The file for the costs; by default ``costs.parquet`` in `counts`. What stood there is replaced.
 
     Returns:
-        The rows written, by `schemas.dataset_costs`.
+        The path of the file, of rows by `schemas.dataset_costs`.
 
     Raises:
         TokenbeamError: An option, the counts or the output cannot be used; see its class.
@@ -117,14 +119,12 @@ def price_dataset(counts: str, options: CostOptions, talk: Talk, *, output: str 
             for sums in priced:
                 sums.add(batch, ids, groups.count, output_tokens)
             progress.advance(documents=batch.num_rows)
-    rows = [row for sums in priced for row in sums.rows(columns, groups)]
-    schema = dataset_costs(group_columns(columns.groups))
-    table = pa.Table.from_pylist(rows, schema=schema)
     path = output or files.path(COSTS)
-    _write(path, table, schema)
+    schema = dataset_costs(group_columns(columns.groups))
+    _write(path, _rows(priced, groups, schema), schema)
     notes.tell(options, models, talk)
     talk.say(f"Costs of {columns.rows:,} documents: {path}")
-    return table
+    return path
 
 
 class _Sums:
@@ -154,61 +154,75 @@ class _Sums:
             estimated = batch.column(estimate).to_numpy(zero_copy_only=False)
             self._estimates.update(np.unique(groups[estimated]).tolist())
 
-    def rows(self, columns: CountColumns, groups: GroupIds) -> Iterator[dict[str, Any]]:
-        """Give the rows of the table: the whole, then the groups."""
-        values = self._sums.values[: groups.count]
-        names = group_columns(columns.groups)
-        nothing = dict.fromkeys(names)
-        yield {**self._row(values.sum(axis=0), whole=True, estimate=bool(self._estimates)), **nothing}
-        if not names:
-            return
-        for place, group in groups.sorted():
-            row = self._row(values[place], whole=False, estimate=place in self._estimates)
-            yield {**row, **dict(zip(names, group, strict=True))}
+    def whole(self, groups: GroupIds) -> tuple[Counts, Marks]:
+        """Give the sums of all documents, and whether they are an estimate, as of one group."""
+        estimate = np.array([self._estimate or bool(self._estimates)])
+        return self._sums.values[: groups.count].sum(axis=0, keepdims=True), estimate
 
-    def _row(self, tiers: Counts, *, whole: bool, estimate: bool) -> dict[str, Any]:
-        prices = self.model.prices
-        sums = [TokenSums(*figures) for figures in tiers.tolist()]
-        costs = [cost_of(tier.prices, figures) for tier, figures in zip(prices.tiers, sums, strict=True)]
-        base, all_costs = prices.tiers[0].prices, Costs.sum(costs)
-        return {
-            "model": prices.model,
-            "priced_as": prices.priced_as,
-            "tokenizer": self.model.tokenizer.name,
-            "estimate": self._estimate or estimate,
-            "whole": whole,
-            "requests": sum(tier.requests for tier in sums),
-            "input_tokens": sum(tier.input for tier in sums),
-            "cached_tokens": sum(tier.cached for tier in sums),
-            "output_tokens": sum(tier.output for tier in sums),
-            "input_price": base.input,
-            "cached_price": base.cached_input,
-            "output_price": base.output,
-            "request_price": base.requests,
-            "input_cost": all_costs.input,
-            "cached_cost": all_costs.cached,
-            "output_cost": all_costs.output,
-            "request_cost": all_costs.requests,
-            "total_cost": all_costs.total,
-            "tiers": [_tier(*each) for each in zip(prices.tiers, sums, costs, strict=True)],
-            "batch": prices.batch,
-            "price_source": prices.source,
-            "price_date": prices.date,
-        }
+    def of_groups(self, numbers: Counts) -> tuple[Counts, Marks]:
+        """Give the sums of some groups, and which of them are estimates."""
+        estimates = [self._estimate or number in self._estimates for number in numbers.tolist()]
+        return self._sums.values[numbers], np.array(estimates, dtype=np.bool_)
 
 
-def _tier(tier: PriceTier, sums: TokenSums, costs: Costs) -> dict[str, Any]:
-    return {
-        "over": tier.over,
-        "requests": sums.requests,
-        "input_tokens": sums.input,
-        "cached_tokens": sums.cached,
-        "output_tokens": sums.output,
-        "input_price": tier.prices.input,
-        "cached_price": tier.prices.cached_input,
-        "output_price": tier.prices.output,
-        "total_cost": costs.total,
+def _rows(priced: Sequence[_Sums], groups: GroupIds, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Give the rows of the table: of each model the whole, then the groups, some thousands at a time."""
+    in_order = list(groups.sorted()) if _group_names(schema) else []
+    for sums in priced:
+        yield _batch(sums.model, *sums.whole(groups), None, schema)
+        for start in range(0, len(in_order), _GROUPS_AT_ONCE):
+            some = in_order[start : start + _GROUPS_AT_ONCE]
+            numbers = np.array([number for number, _ in some], dtype=np.int64)
+            keys: Any = [pa.array(values, pa.string()) for values in zip(*(group for _, group in some), strict=True)]
+            yield _batch(sums.model, *sums.of_groups(numbers), keys, schema)
+
+
+def _group_names(schema: pa.Schema) -> list[str]:
+    return schema.names[schema.get_field_index("whole") + 1 : schema.get_field_index("requests")]
+
+
+def _batch(
+    model: PricedModel, values: Counts, estimates: Marks, keys: "Sequence[pa.Array[Any]] | None", schema: pa.Schema
+) -> pa.RecordBatch:
+    """Give rows.
+
+    Args:
+        model: Whose.
+        values: int64, groups by tiers by sums.
+        estimates: Which of the groups are estimates.
+        keys: Columns of the groups' values; None for the whole dataset.
+        schema: Of the rows.
+    """
+    prices, rows = model.prices, len(values)
+    costs = [costs_of_tier(tier, values[:, place]) for place, tier in enumerate(prices.tiers)]
+    all_costs, base = added_costs(costs), prices.tiers[0].prices
+    same_for_all = {
+        "model": prices.model,
+        "priced_as": prices.priced_as,
+        "tokenizer": model.tokenizer.name,
+        "whole": keys is None,
+        "input_price": base.input,
+        "cached_price": base.cached_input,
+        "output_price": base.output,
+        "request_price": base.requests,
+        "batch": prices.batch,
+        "price_source": prices.source,
+        "price_date": prices.date,
     }
+    columns: dict[str, Any] = {
+        name: pa.repeat(pa.scalar(value, schema.field(name).type), rows) for name, value in same_for_all.items()
+    }
+    columns["estimate"] = pa.array(estimates)
+    sums = np.ascontiguousarray(values.sum(axis=1).T)
+    counted = ("requests", "input_tokens", "cached_tokens", "output_tokens")
+    columns |= {name: pa.array(column) for name, column in zip(counted, sums, strict=True)}
+    named = {"input": "input_cost", "cached": "cached_cost", "output": "output_cost", "requests": "request_cost"}
+    columns |= {column: as_costs(getattr(all_costs, name)) for name, column in named.items()}
+    columns["total_cost"] = as_costs(all_costs.total)
+    columns["tiers"] = tier_split(prices.tiers, values, costs)
+    for place, name in enumerate(_group_names(schema)):
+        columns[name] = pa.nulls(rows, pa.string()) if keys is None else keys[place]
+    return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
 
 
 class _Notes:
@@ -249,12 +263,20 @@ def _batches(files: RunFiles, columns: CountColumns, priced: Sequence[_Sums]) ->
     wanted = [*columns.groups, *columns.notes, *(sums.column for sums in priced), *columns.output]
     names = list(dict.fromkeys(wanted))
     for part in columns.parts:
-        with output_errors(files.path(part), "read"), files.open_parquet(part) as table:
-            for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE, columns=names):
-                for name in {sums.column for sums in priced}:
-                    if batch.column(name).null_count or (pc.min(batch.column(name)).as_py() or 0) < 0:
-                        raise InputError(f"{files.path(part)}: {name} is null or negative: count the corpus anew")
-                yield batch
+        for batch in _batches_of(files, part, names):
+            for name in {sums.column for sums in priced}:
+                if batch.column(name).null_count or (pc.min(batch.column(name)).as_py() or 0) < 0:
+                    raise InputError(f"{files.path(part)}: {name} is null or negative: count the corpus anew")
+            yield batch
+
+
+def _batches_of(files: RunFiles, part: str, names: list[str]) -> Iterator[pa.RecordBatch]:
+    path = files.path(part)
+    try:
+        with output_errors(path, "read"), files.open_parquet(part) as table:
+            yield from table.iter_batches(batch_size=_ROWS_AT_ONCE, columns=names)
+    except pa.ArrowException as error:
+        raise InputError(f"{path} is damaged: {' '.join(str(error).split())}; count the corpus anew") from error
 
 
 def _read_price_table(path: str) -> PriceTable:
@@ -266,9 +288,9 @@ def _read_price_table(path: str) -> PriceTable:
     return parse_price_table(path, content)
 
 
-def _write(path: str, table: pa.Table, schema: pa.Schema) -> None:
+def _write(path: str, rows: Iterator[pa.RecordBatch], schema: pa.Schema) -> None:
     """Write the costs at once or not at all, and leave nothing else behind."""
     directory, _, name = path.rpartition("/")
     files = RunFiles(directory or ("/" if path.startswith("/") else "."))
-    files.write_parquet(name, table, schema)
+    files.write_parquet(name, rows, schema)
     files.forget(name)

@@ -30,14 +30,15 @@ def tokenizer_of(prices: ModelPrices, stand_in: str | None = None) -> ModelToken
 
     Args:
         prices: The model with what was found about it.
-        stand_in: What the user names instead.
+        stand_in: What the user names instead: what was counted, or another model.
 
     Raises:
         OptionError: Nobody knows it, or it is not public, and no stand-in is named.
     """
     own = prices.tokenizer or _published(prices)
     if stand_in is not None:
-        return ModelTokenizer(stand_in, estimate=stand_in != own)
+        name = encoding_for_model(stand_in) or stand_in
+        return ModelTokenizer(name, estimate=name != own)
     if own is not None:
         return ModelTokenizer(own, estimate=False)
     private = any(maker in f"{prices.model} {prices.priced_as}".lower() for maker in _NOT_PUBLIC)

@@ -26,7 +26,6 @@ from tokenize_lib.price_tables import PRICE_DECIMALS, OwnModel, PriceTable
 
 _BATCH = {"processing": "batch"}
 _MAKERS = ("openai", "anthropic", "google", "mistral", "cohere", "x-ai", "deepseek", "voyageai", "moonshotai")
-_EXACT = decimal.Context(prec=100, traps=[decimal.InvalidOperation, decimal.Inexact])
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -110,67 +109,6 @@ class PriceQuery:
             raise OptionError(f"--batch-discount {self.batch_discount} needs --batch")
         if not 0 < self.batch_discount < 1:
             raise OptionError(f"--batch-discount {self.batch_discount} is not over 0 and under 1 (0.5 is usual)")
-
-
-@dataclasses.dataclass(frozen=True)
-class TokenSums:
-    """What a number of requests of one tier come to.
-
-    Attributes:
-        requests: How many.
-        input: Their input tokens, cached ones included.
-        cached: Those of them that a cache held.
-        output: Their output tokens.
-    """
-
-    requests: int = 0
-    input: int = 0
-    cached: int = 0
-    output: int = 0
-
-
-@dataclasses.dataclass(frozen=True)
-class Costs:
-    """Costs in US dollars, exact.
-
-    Attributes:
-        input: Of input that no cache held.
-        cached: Of cached input.
-        output: Of output.
-        requests: Of the requests themselves.
-    """
-
-    input: Decimal = Decimal(0)
-    cached: Decimal = Decimal(0)
-    output: Decimal = Decimal(0)
-    requests: Decimal = Decimal(0)
-
-    @property
-    def total(self) -> Decimal:
-        """All of them."""
-        return sum_exactly([self.input, self.cached, self.output, self.requests])
-
-    @classmethod
-    def sum(cls, costs: "Sequence[Costs]") -> "Costs":
-        """Add costs up, each kind for itself."""
-        return cls(*(sum_exactly([getattr(c, field.name) for c in costs]) for field in dataclasses.fields(cls)))
-
-
-def cost_of(prices: UnitPrices, sums: TokenSums) -> Costs:
-    """Price requests of one tier. Equal to ``genai_prices.calc_price`` of each of them, added up."""
-    with decimal.localcontext(_EXACT):
-        return Costs(
-            input=prices.input * (sums.input - sums.cached) / 1_000_000,
-            cached=prices.cached_input * sums.cached / 1_000_000,
-            output=(prices.output or Decimal(0)) * sums.output / 1_000_000,
-            requests=prices.requests * sums.requests / 1_000,
-        )
-
-
-def sum_exactly(amounts: Sequence[Decimal]) -> Decimal:
-    """Add amounts without rounding."""
-    with decimal.localcontext(_EXACT):
-        return sum(amounts, start=Decimal(0))
 
 
 def source_version() -> str:
@@ -263,10 +201,12 @@ def _tiers(found: ModelPrice) -> Iterator[PriceTier]:
 
 def _at(price: Any, start: int | None) -> Any:
     """Give a price in the tier that begins at `start`, which may be another unit's; None for the base."""
+    if price is None:
+        return None
     if not isinstance(price, TieredPrices):
-        return price
+        return _rounded(price)
     reached = [tier for tier in price.tiers if start is not None and tier.start <= start]
-    return reached[-1].price if reached else price.base
+    return _rounded(reached[-1].price if reached else price.base)
 
 
 def _active(variant: PriceVariant, date: dt.datetime) -> bool:
@@ -304,7 +244,7 @@ def _less(prices: UnitPrices, discount: Decimal | None) -> UnitPrices:
 
     def less(price: Decimal) -> Decimal:
         with decimal.localcontext(prec=100):
-            return round(price * (1 - discount), PRICE_DECIMALS)
+            return _rounded(price * (1 - discount))
 
     return UnitPrices(
         input=less(prices.input),
@@ -312,6 +252,12 @@ def _less(prices: UnitPrices, discount: Decimal | None) -> UnitPrices:
         output=None if prices.output is None else less(prices.output),
         requests=less(prices.requests),
     )
+
+
+def _rounded(price: Decimal) -> Decimal:
+    """Give a price in no more decimal places than a cost is exact for; none that is known has more."""
+    with decimal.localcontext(prec=100):
+        return round(price, PRICE_DECIMALS) if -int(price.as_tuple().exponent) > PRICE_DECIMALS else price
 
 
 def _find_model(model: str, table: PriceTable | None) -> tuple[Provider, ModelInfo]:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from tokenize_lib.errors import InputError, OptionError
 
 Counts: TypeAlias = npt.NDArray[np.int64]
+Marks: TypeAlias = npt.NDArray[np.bool_]
 
 SUMS = ("requests", "input", "cached", "output")
 """The last axis of `RequestSums.values`."""

@@ -50,8 +50,8 @@ def cost(**given: Any) -> int:
     from pipelines.dataset_costs import price_dataset  # noqa: PLC0415
 
     talk = Talk(quiet=given["quiet"])
-    costs = price_dataset(given["counts_dir"], options, talk, output=given["output"])
+    path = price_dataset(given["counts_dir"], options, talk, output=given["output"])
     formats = {"table": cost_report.table_lines, "csv": cost_report.csv_lines, "json": cost_report.json_lines}
-    for line in formats[given["format"]](costs):
+    for line in formats[given["format"]](cost_report.read_costs(path)):
         click.echo(line)
     return DONE

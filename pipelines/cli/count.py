@@ -131,10 +131,10 @@ def count(ctx: click.Context, /, **given: Any) -> int:
     for line in summary.lines():
         talk.say(line)
     if cost is not None:
-        from pipelines.cost_report import table_lines  # noqa: PLC0415
+        from pipelines.cost_report import read_costs, table_lines  # noqa: PLC0415
         from pipelines.dataset_costs import price_dataset  # noqa: PLC0415
 
-        for line in table_lines(price_dataset(given["output"], cost, talk)):
+        for line in table_lines(read_costs(price_dataset(given["output"], cost, talk))):
             click.echo(line)
     if given["max_bad_records"] is None or summary.bad_records <= given["max_bad_records"]:
         return DONE

@@ -3,18 +3,17 @@ import csv
 import json
 from decimal import Decimal
 
-import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pipelines.cost_report import csv_lines, format_dollars, format_price, json_lines, table_lines
-from schemas.dataset_costs import dataset_costs
 from tests.pipelines.counted import counted
 from tests.pipelines.test_dataset_costs import CLAUDE, options, price
 
 
-def costs(directory, the_options, groups=()):
-    rows, _ = price(directory, the_options)
-    return pa.Table.from_pylist(rows, schema=dataset_costs(groups))
+def costs(directory, the_options, rows=4_096):
+    price(directory, the_options)
+    return pq.read_table(f"{directory}/costs.parquet").to_batches(max_chunksize=rows)
 
 
 def test_a_table_of_models_dearest_first(tmp_path):
@@ -39,7 +38,7 @@ def test_a_table_of_models_dearest_first(tmp_path):
 def test_groups_dearest_first_above_the_whole(tmp_path):
     rows = [{"lang": lang, "tokens": n} for lang, n in [("en", 1_000_000), ("km", 4_000_000), (None, 2_000_000)]]
     directory = counted(tmp_path / "c", [rows], groups=("lang",))
-    lines = list(table_lines(costs(directory, options("gpt-4o"), ["lang"])))
+    lines = list(table_lines(costs(directory, options("gpt-4o"))))
     assert lines[:5] == [
         "model   lang           tokenizer   count  requests      input  output  in $/M  out $/M   in $  out $  total $",
         "gpt-4o  km             o200k_base  exact         1  4,000,000       0    2.50    10.00  10.00   0.00    10.00",
@@ -50,10 +49,11 @@ def test_groups_dearest_first_above_the_whole(tmp_path):
     assert len(lines) == 7
 
 
-def test_of_many_groups_the_dearest_are_shown(tmp_path):
+@pytest.mark.parametrize("batch", [1, 7, 31, 100])
+def test_of_many_groups_the_dearest_are_shown(tmp_path, batch):
     rows = [{"g": f"{number:03}", "tokens": 1_000 * number} for number in range(30)]
     directory = counted(tmp_path / "c", [rows], groups=("g",))
-    lines = list(table_lines(costs(directory, options("gpt-4o", "gpt-4o-mini"), ["g"])))
+    lines = list(table_lines(costs(directory, options("gpt-4o", "gpt-4o-mini"), batch)))
     assert [line.split()[1] for line in lines[1:21]] == [f"{number:03}" for number in range(29, 9, -1)]
     assert lines[22] == "10 more groups of gpt-4o are in the file."
     assert [line.split()[0] for line in lines[-5:-2]] == ["model", "gpt-4o", "gpt-4o-mini"]
@@ -61,9 +61,9 @@ def test_of_many_groups_the_dearest_are_shown(tmp_path):
 
 def test_csv_and_json_keep_every_digit(tmp_path):
     directory = counted(tmp_path / "c", [[{"g": 'a,"b"', "tokens": 7}]], groups=("g",))
-    table = costs(directory, options("gpt-4o-mini", output_tokens=1), ["g"])
+    table = costs(directory, options("gpt-4o-mini", output_tokens=1))
     rows = list(csv.DictReader(csv_lines(table)))
-    assert list(rows[0]) == table.schema.names
+    assert list(rows[0]) == table[0].schema.names
     assert [(row["g"], row["whole"], row["total_cost"]) for row in rows] == [
         ("", "true", "0.00000165"), ('a,"b"', "false", "0.00000165"),
     ]  # fmt: skip

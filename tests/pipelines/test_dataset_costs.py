@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipelines.cost_report import read_costs
 from pipelines.dataset_costs import CostOptions, price_dataset
 from pipelines.progress import Talk
 from schemas.dataset_costs import dataset_costs
 from tests.pipelines import object_store
 from tests.pipelines.counted import CL100K, O200K, counted
-from tokenize_lib.errors import InputError, OptionError
+from tokenize_lib.errors import InputError, OptionError, TokenbeamError
 from tokenize_lib.prices import PriceQuery
 from tokenize_lib.request_tokens import RequestShape
 
@@ -38,8 +39,9 @@ def options(*models, stand_ins=None, price_table=None, batch=False, batch_discou
 def price(directory, the_options, output=None):
     """The rows, and what was said."""
     said = io.StringIO()
-    table = price_dataset(directory, the_options, Talk(said, terminal=False), output=output)
-    return table.to_pylist(), said.getvalue()
+    path = price_dataset(directory, the_options, Talk(said, terminal=False), output=output)
+    assert path == (output or f"{directory}/costs.parquet")
+    return [row for batch in read_costs(path) for row in batch.to_pylist()], said.getvalue()
 
 
 def test_the_lesson_on_cost_as_a_dataset(tmp_path):
@@ -177,6 +179,8 @@ def test_a_stand_in_that_is_the_models_own_is_exact_and_another_an_estimate(tmp_
     directory = counted(tmp_path / "c", [[{"tokens": [10, 20]}]], tokenizers=(O200K, CL100K))
     [row], _ = price(directory, options("gpt-4o", stand_ins={"gpt-4o": "o200k_base"}))
     assert (row["estimate"], row["input_tokens"]) == (False, 10)
+    [row], _ = price(directory, options("claude-sonnet-4-5", stand_ins={"claude-sonnet-4-5": "gpt-4"}))
+    assert (row["tokenizer"], row["estimate"], row["input_tokens"]) == ("cl100k_base", True, 20)
     [row], _ = price(directory, options("gpt-4o", stand_ins={"gpt-4o": "cl100k_base"}))
     assert (row["estimate"], row["input_tokens"]) == (True, 20)
 
@@ -282,6 +286,19 @@ def test_what_is_not_there_is_said(tmp_path):
         options("gpt-4o", stand_ins={"gpt-5": "x"})
     with pytest.raises(OptionError, match="name a model, as --model gpt-4o"):
         options()
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[: len(data) // 2], lambda _: b"", lambda _: None])
+def test_a_damaged_or_missing_part_is_named(tmp_path, damage):
+    directory = counted(tmp_path / "c", [[{"tokens": 1}], [{"tokens": 2}]])
+    part = tmp_path / "c" / "documents" / "part-00001.parquet"
+    left = damage(part.read_bytes())
+    part.unlink() if left is None else part.write_bytes(left)
+    with pytest.raises(TokenbeamError) as caught:
+        price(directory, options("gpt-4o"))
+    assert str(caught.value).startswith(f"{part} ")
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "c" / "costs.parquet").exists()
 
 
 def test_what_the_table_does_not_say_is_said(tmp_path):

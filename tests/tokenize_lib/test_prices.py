@@ -1,5 +1,7 @@
 import datetime as dt
+import decimal
 from decimal import Decimal
+from types import SimpleNamespace
 
 import genai_prices
 import numpy as np
@@ -7,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokenize_lib.errors import OptionError
+from tokenize_lib.costs import added_costs, as_costs, costs_of_tier
+from tokenize_lib.errors import InputError, OptionError
 from tokenize_lib.price_tables import parse_price_table
-from tokenize_lib.prices import Costs, PriceQuery, TokenSums, cost_of, find_prices, sum_exactly
+from tokenize_lib.prices import PriceQuery, find_prices
 from tokenize_lib.request_tokens import RequestShape, RequestSums, tokens_of_requests
 
 NOON = dt.datetime(2026, 11, 30, 12, tzinfo=dt.UTC)
@@ -27,8 +30,14 @@ def dataset_costs(prices, documents, shape, output=None):
     requests = tokens_of_requests(np.array(documents, dtype=np.int64), shape, output)
     sums = RequestSums(prices.thresholds)
     sums.add(requests, np.zeros(len(documents), dtype=np.int64), 1)
-    tiers = [TokenSums(*row) for row in sums.values[0].tolist()]
-    return Costs.sum([cost_of(tier.prices, row) for tier, row in zip(prices.tiers, tiers, strict=True)])
+    tiers = [costs_of_tier(tier, sums.values[:, place]) for place, tier in enumerate(prices.tiers)]
+    costs = added_costs(tiers)
+    return SimpleNamespace(**{name: as_costs(amounts).to_pylist()[0] for name, amounts in vars(costs).items()})
+
+
+def exact_sum(amounts):
+    with decimal.localcontext(prec=100, traps=[decimal.Inexact]):
+        return sum(amounts, Decimal(0))
 
 
 def library_costs(model, requests, query):
@@ -45,7 +54,7 @@ def library_costs(model, requests, query):
         )
         for tokens, cached, output in requests
     ]
-    return tuple(sum_exactly([getattr(c, f"{kind}_price") for c in found]) for kind in ("input", "output", "total"))
+    return tuple(exact_sum([getattr(c, f"{kind}_price") for c in found]) for kind in ("input", "output", "total"))
 
 
 # Lengths around the tier of 200,000 tokens, and any others.
@@ -69,7 +78,7 @@ def test_a_dataset_costs_what_calc_price_says_of_its_documents(  # noqa: PLR0917
     ours = dataset_costs(find_prices(model, query), documents, shape)
     requests = [(n + prompt, int((n + prompt) * share), output) for n in documents]
     theirs = library_costs(model, requests, query)
-    assert (sum_exactly([ours.input, ours.cached]), ours.output, ours.total) == theirs
+    assert (exact_sum([ours.input, ours.cached]), ours.output, ours.total) == theirs
 
 
 @pytest.mark.parametrize(
@@ -202,6 +211,13 @@ def test_prices_by_the_hour_are_known_as_such():
 
 
 def test_costs_of_huge_datasets_keep_every_digit():
-    prices = find_prices("gpt-4o-mini", NOW).tiers[0].prices
-    costs = cost_of(prices, TokenSums(1, 9_007_199_254_740_993_111, 1, 7))
-    assert costs.total == D("1351079888211.1489665") + D("0.000000075") + D("0.0000042")
+    [tier] = find_prices("gpt-4o-mini", NOW).tiers
+    costs = costs_of_tier(tier, np.array([[1, 9_007_199_254_740_993_111, 1, 7]], dtype=np.int64))
+    [total] = as_costs(costs.total).to_pylist()
+    assert total == D("1351079888211.1489665") + D("0.000000075") + D("0.0000042")
+
+
+def test_costs_beyond_all_money_are_an_error():
+    table = parse_price_table("p.toml", b"[dear]\ninput = 999999999\n")
+    with pytest.raises(InputError, match="costs more than 100,000,000,000,000 US dollars"):
+        dataset_costs(find_prices("dear", NOW, table), [2**60], RequestShape())
