@@ -87,6 +87,8 @@ def count(  # noqa: PLR0913 - one call a run, all by name
         earlier = None
         if incremental is not None:
             earlier = EarlierCount.open(incremental, plan, run_plan, talk)
+        if earlier is not None:
+            talk.say(f"Taken from {earlier.root}: {_files(earlier, plan)}")
         known: Mapping[str, Mapping[str, str | int]] = {} if earlier is None else earlier.hashes
         with InputHashes([file for file in plan.files if file.path not in known]) as hashes:
             count_plan = CountPlan(
@@ -143,7 +145,6 @@ class _Counting:
         notes = read_notes(self._plan.files, len(self.parts))
         tallies = [tally for note in notes for tally in note.tallies]
         if self._earlier is not None:
-            self._talk.say(f"Taken from {self._earlier.root}: {_files(self._earlier, self._plan.inputs)}")
             tallies += self._earlier.tallies
         total = total_tally(tallies)
         for tally in tallies:
@@ -156,7 +157,8 @@ class _Counting:
         return total
 
     def _count(self, parts: Sequence[CountPart]) -> None:
-        size = sum(split.bytes for part in parts for split in part.splits)
+        known = () if self._earlier is None else self._earlier.rows.row_groups
+        size = sum(split.bytes for part in parts for split in part.splits if split.file.ordinal not in known)
         with self._talk.step("Counting tokens", step=COUNT_STEP, total=size) as progress:
             runtime = self._runtime.for_work(size)
             run_pipeline(lambda pipeline: count_parts(pipeline, self._plan, parts), runtime, "counting tokens")

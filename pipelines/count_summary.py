@@ -54,7 +54,7 @@ class CountSummary:
             documents += f"; mended with U+FFFD: {mended:,}"
         yield f"  documents   {documents}"
         if not_nfc := self.record["records"]["not_nfc"]:
-            yield f"  not NFC     {not_nfc:,} documents: the same texts in NFC have other tokens"
+            yield f"  not NFC     {not_nfc:,} of them, counted as they are; in NFC their tokens are others"
         yield f"  characters  {whole['characters']:,}"
         yield f"  words       {whole['words']:,}"
         if self.record["options"]["group_by"]:

@@ -149,7 +149,6 @@ class _PartCount:
             self._totals.add(groups, _as_numbers(sizes), _as_numbers(tokens))
             yield figures.seeing(self._row_batch(split.file.ordinal, columns))
         self._tallies.append(figures.told(Tally(split.file.ordinal, split.start)))
-        _advance(bytes=split.bytes, documents=figures.rows)
 
     def _counted(self, batch: DocumentBatch) -> pa.RecordBatch:
         tokenizers = self._plan.options.tokenizers
