@@ -148,6 +148,10 @@ def choose_threshold(
 
     A wrong choice costs time, never exactness, so sizes are estimated from a sample.
 
+    The budget is memory, and time adds no bound: a lower threshold is a round less, and each round encodes, counts and
+    cuts the whole table again, which costs more than short segments save (docs/threshold-rounds.md, "Choosing the
+    threshold", has the measurement).
+
     Args:
         sample: Every `rows_a_sample`-th row of the encoded table, and the counts of all pairs that can be merged.
         limits: What to keep to.
