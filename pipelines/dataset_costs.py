@@ -254,9 +254,9 @@ class _Notes:
                     f"(--price-date {prices.date:%Y-%m-%dT%H:%M} with another hour)"
                 )
         if self._empty:
-            talk.say(f"{self._empty:,} of the requests are empty documents")
+            talk.say(f"requests of empty documents: {self._empty:,}")
         if self._images:
-            talk.warn(f"{self._images:,} images are in the requests, and are not priced")
+            talk.warn(f"images in the requests, which are not priced: {self._images:,}")
 
 
 def _batches(files: RunFiles, columns: CountColumns, priced: Sequence[_Sums]) -> Iterator[pa.RecordBatch]:

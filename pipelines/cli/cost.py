@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from pipelines.cli.config_file import config_option
 from pipelines.cli.cost_options import cost_options, pricing_options
 from pipelines.cli.grouped_help import GroupedCommand, option_group
 from pipelines.cli.process import DONE, configure_log
@@ -40,6 +41,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.
     help="Of standard output.",
 )
 @pricing_options
+@config_option
 @_talking("--quiet", is_flag=True, help="Only the costs, warnings and errors.")
 @_talking("--debug", is_flag=True, help="Show where an error arose.")
 def cost(**given: Any) -> int:

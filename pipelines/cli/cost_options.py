@@ -60,7 +60,7 @@ def refuse_without_model(ctx: click.Context) -> None:
     for param in ctx.command.params:
         group = getattr(param, "group", None)
         source = ctx.get_parameter_source(param.name or "")
-        if group in {"Requests", "Prices"} and source is click.core.ParameterSource.COMMANDLINE:
+        if group in {"Requests", "Prices"} and source is not click.core.ParameterSource.DEFAULT:
             raise OptionError(f"{param.opts[0]} is for pricing: name a model, as --model gpt-4o")
 
 

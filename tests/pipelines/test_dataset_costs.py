@@ -194,7 +194,7 @@ def test_estimated_documents_make_their_group_an_estimate(tmp_path):
     directory = counted(tmp_path / "c", [rows], groups=("g",), more=more)
     found, said = price(directory, options("gpt-4o", output_tokens=1))
     assert [(row["g"], row["estimate"]) for row in found] == [(None, True), ("a", True), ("b", False)]
-    assert "Warning: 3 images are in the requests, and are not priced" in said
+    assert "Warning: images in the requests, which are not priced: 3\n" in said
 
 
 @pytest.mark.parametrize(
@@ -308,6 +308,6 @@ def test_what_the_table_does_not_say_is_said(tmp_path):
     _, said = price(directory, options("text-embedding-3-small", "deepseek-chat", stand_ins=stand_in, output_tokens=1))
     assert "Warning: text-embedding-3-small has no price of output: what it puts out is not priced\n" in said
     assert "Warning: deepseek-chat has other prices at other hours: these are of 12:00 UTC " in said
-    assert "1 of the requests are empty documents\n" in said
+    assert "requests of empty documents: 1\n" in said
     _, said = price(directory, options("gpt-4o"))
     assert "Input alone is priced: --output-tokens, " in said

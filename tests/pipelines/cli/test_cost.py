@@ -80,6 +80,21 @@ def test_what_cannot_be_done_is_one_line(counts, capsys, argv, code, said):
     assert said in err.splitlines()[-1]
 
 
+def test_options_from_a_file(counts, capsys, tmp_path):
+    config = tmp_path / "cost.toml"
+    config.write_text(
+        'model = ["gpt-4o", "gpt-4o-mini"]\noutput-ratio = 0.5\nprice-date = 2025-03-01\ncached-share = "10%"\n'
+    )
+    rows = json_rows(capsys, counts, "--config", str(config))
+    assert [(row["model"], row["output_tokens"], row["cached_tokens"]) for row in rows] == [
+        ("gpt-4o", 4_000, 800),
+        ("gpt-4o-mini", 4_000, 800),
+    ]
+    assert rows[0]["price_date"] == "2025-03-01T12:00:00Z"
+    [row] = json_rows(capsys, counts, "--config", str(config), "--model", "gpt-4o")
+    assert row["model"] == "gpt-4o"
+
+
 def test_a_directory_that_holds_no_count(tmp_path, capsys):
     assert run(["cost", str(tmp_path / "none"), "--model", "gpt-4o"]) == 1
     assert "none is no finished count: it has no run.json; tokenbeam count makes one" in capsys.readouterr().err
