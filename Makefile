@@ -10,19 +10,22 @@ SHELL := /bin/bash
 venv := .venv
 python := $(venv)/bin/python
 manifest := --manifest-path tokenize_lib/_kernel/Cargo.toml
+sample := tests/data/sample/*.*
 kernel := $(wildcard tokenize_lib/_kernel/Cargo.*) $(shell find tokenize_lib/_kernel/src -name '*.rs')
 pip := $(python) -m pip --disable-pip-version-check --quiet
 
 help:
-	@echo 'make demo   train on the sample corpus in four languages and show what came out'
+	@echo 'make demo   train on the sample corpus in four languages, count its tokens, price it, and show what came out'
 	@echo 'make test   everything that must hold: lint, types, kernel tests, tests'
 	@echo 'make lint   format, lint and types of both languages'
 	@echo 'make bench  this trainer and others on the same documents (ARGUMENTS="--corpus DIR" for your own)'
 	@echo 'make clean  remove what these made'
 
 demo: $(venv)/installed
-	$(venv)/bin/tokenbeam train tests/data/sample/*.* -o demo --replace --vocab-size 2000 --special-token '<|endoftext|>'
-	@ls -l demo
+	$(venv)/bin/tokenbeam train $(sample) -o demo/tokenizer --replace --vocab-size 2000 --special-token '<|endoftext|>'
+	$(venv)/bin/tokenbeam count $(sample) -o demo/counts --replace --tokenizer demo/tokenizer --tokenizer o200k_base
+	$(venv)/bin/tokenbeam cost demo/counts --model gpt-4o --model gpt-4o-mini --output-tokens 200
+	@ls -d demo/*/*
 
 test: lint
 	cargo test --quiet $(manifest)
