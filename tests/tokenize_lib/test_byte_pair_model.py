@@ -103,14 +103,15 @@ def test_special_tokens_are_leftmost_then_longest() -> None:
 
 @st.composite
 def merge_lists(draw: st.DrawFn) -> list[byte_pairs.Merge]:
-    """Merges of tokens made earlier, or of any: a list need not be one that training gives."""
+    """In the order in which training would find them, or in any."""
     tokens = {b"a": 255 - ord("a"), b"b": 255 - ord("b"), b"c": 255 - ord("c")}
     merges: dict[tuple[int, int], int] = {}
     for _ in range(draw(st.integers(0, 20))):
         left, right = (draw(st.sampled_from(sorted(tokens))) for _ in range(2))
         new = tokens.setdefault(left + right, 256 + len(tokens))
         merges.setdefault((tokens[left], tokens[right]), new)
-    return [(left, right, new) for (left, right), new in draw(st.permutations(list(merges.items())))]
+    listed = [(left, right, new) for (left, right), new in merges.items()]
+    return draw(st.permutations(listed)) if draw(st.booleans()) else listed
 
 
 @given(merges=merge_lists(), text=st.text("abc-", max_size=120))
@@ -135,6 +136,21 @@ def test_merges_equal_the_naive_twin_and_hugging_face(merges: list[byte_pairs.Me
     vocab = {strings[token].decode(): token for token in strings if strings[token].isascii() and strings[token] != b"-"}
     pairs = [(strings[left].decode(), strings[right].decode()) for left, right, _ in merges]
     assert encoded == Tokenizer(models.BPE(vocab, pairs)).encode(text).ids
+
+
+@given(
+    strings=st.lists(st.text("abc", min_size=2, max_size=8), max_size=30), in_order=st.booleans(), text=st.text("abc")
+)
+def test_any_ranks_equal_the_naive_twin(strings: list[str], in_order: bool, text: str) -> None:
+    """Also ranks that no training gives: tokens that no merges lead to, or that rank before their parts."""
+    distinct = list(dict.fromkeys(sorted(strings, key=len) if in_order else strings))
+    tokens = [*EVERY_BYTE, *(string.encode() for string in distinct)]
+    ranks = {token: rank for rank, token in enumerate(tokens)}
+    documents = [text, text * 3, "".join(distinct)]
+    expected = [byte_pairs.encode_by_ranks(document.encode(), ranks) if document else [] for document in documents]
+    model = ranks_model(tokens)
+    assert model.encode(Pretokenizer("none"), large_binary(documents)).to_pylist() == expected
+    assert model.count(Pretokenizer("none"), large_binary(documents)).to_pylist() == [len(ids) for ids in expected]
 
 
 def test_whole_pretokens_are_hugging_faces_ignore_merges() -> None:

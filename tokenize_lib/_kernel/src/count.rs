@@ -281,7 +281,7 @@ fn long_length(key: u128) -> usize {
 
 /// The key of the pretoken at `start`, if it is short.
 #[inline(always)]
-fn short_key(bytes: &[u8], start: usize, length: usize) -> Option<u128> {
+pub fn short_key(bytes: &[u8], start: usize, length: usize) -> Option<u128> {
     if length > LONGEST_INLINE {
         return None;
     }
@@ -309,7 +309,7 @@ const FIRST_BYTES: [u128; LONGEST_INLINE + 1] = {
 
 /// Asks for the cache line of a slot that will be read soon.
 #[inline(always)]
-fn prefetch(slot: &Slot) {
+pub fn prefetch<T>(slot: &T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: SSE is part of every x86-64 processor; a hint reads nothing.
     unsafe {
@@ -331,7 +331,7 @@ fn fold(left: u64, right: u64) -> u64 {
 const PI: [u64; 3] = [0x243F_6A88_85A3_08D3, 0x1319_8A2E_0370_7344, 0xA409_3822_299F_31D0];
 
 #[inline(always)]
-fn hash_of_short(key: u128) -> u64 {
+pub fn hash_of_short(key: u128) -> u64 {
     fold(key as u64 ^ PI[0], (key >> 64) as u64 ^ PI[1])
 }
 

@@ -1,6 +1,6 @@
 //! `BytePairModel` and `SpecialTokens`: counting and encoding of texts.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{Array, ArrayRef, Int64Array, LargeBinaryArray, LargeListArray, RecordBatch, UInt32Array};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
@@ -15,6 +15,7 @@ use crate::byte_strings::ByteStrings;
 use crate::error::{KernelError, Result};
 use crate::pretokenize::Pretokenizer;
 use crate::special_tokens::SpecialTokens;
+use crate::token_counter::TokenCounter;
 
 /// Texts that are one token each. They are found in the text as given (leftmost, then longest) and cut out before
 /// anything is normalized.
@@ -50,7 +51,23 @@ impl PySpecialTokens {
 ///     TypeError: An array is of another type.
 ///     ValueError: Not 256 byte ids, or an id that the vocabulary has not.
 #[pyclass(name = "BytePairModel", module = "tokenize_lib._native", frozen)]
-struct PyBytePairModel(BytePairModel);
+struct PyBytePairModel {
+    model: BytePairModel,
+    counters: Pool<TokenCounter>,
+}
+
+/// What calls leave for later ones; never more than there were calls at once.
+struct Pool<T>(Mutex<Vec<T>>);
+
+impl<T: Default> Pool<T> {
+    fn take(&self) -> T {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+    }
+
+    fn give_back(&self, used: T) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(used);
+    }
+}
 
 #[pymethods]
 impl PyBytePairModel {
@@ -64,7 +81,8 @@ impl PyBytePairModel {
         whole_pretokens: bool,
     ) -> PyResult<Self> {
         let merges = merges.map(PyRecordBatch::into_inner);
-        Ok(Self(py.detach(|| model(&tokens, merges.as_ref(), &byte_ids, whole_pretokens))?))
+        let model = py.detach(|| model(&tokens, merges.as_ref(), &byte_ids, whole_pretokens))?;
+        Ok(Self { model, counters: Pool(Mutex::default()) })
     }
 
     /// Count the tokens of texts.
@@ -89,7 +107,7 @@ impl PyBytePairModel {
         special: Option<&PySpecialTokens>,
     ) -> PyResult<Py<PyAny>> {
         let special = special.map(|special| &special.0);
-        let counts = py.detach(|| count(&self.0, &pretokenizer.inner, large_binary(&texts)?, special))?;
+        let counts = py.detach(|| self.count_texts(&pretokenizer.inner, large_binary(&texts)?, special))?;
         Ok(PyArray::from_array_ref(counts).to_pyarrow(py)?.unbind())
     }
 
@@ -115,7 +133,7 @@ impl PyBytePairModel {
         special: Option<&PySpecialTokens>,
     ) -> PyResult<Py<PyAny>> {
         let special = special.map(|special| &special.0);
-        let lists = py.detach(|| encode(&self.0, &pretokenizer.inner, large_binary(&texts)?, special))?;
+        let lists = py.detach(|| self.encode_texts(&pretokenizer.inner, large_binary(&texts)?, special))?;
         Ok(PyArray::from_array_ref(lists).to_pyarrow(py)?.unbind())
     }
 }
@@ -149,22 +167,22 @@ fn model(
     BytePairModel::from_merges(tokens, merges, byte_ids, whole_pretokens)
 }
 
-/// Calls `visit` with each pretoken of a text and each special token, in their order.
-fn for_each_piece(
+/// What a text is made of: sections as the rule is to see them, and special tokens.
+enum Part<'t> {
+    Section(&'t str),
+    Special(u32),
+}
+
+/// Calls `visit` with each part of a text, from left to right.
+fn for_each_part(
     pretokenizer: &Pretokenizer,
     text: &str,
     special: Option<&SpecialTokens>,
-    mut visit: impl FnMut(Piece<'_>),
+    mut visit: impl FnMut(Part<'_>) -> Result<()>,
 ) -> Result<()> {
     let mut cut = |part: &str, special_id: Option<u32>| {
-        pretokenizer.for_each_section(part, |section, _| {
-            let bytes = section.as_bytes();
-            pretokenizer.for_each_pretoken(&section, |range| visit(Piece::Pretoken(&bytes[range])))
-        })?;
-        if let Some(id) = special_id {
-            visit(Piece::Special(id));
-        }
-        Ok(())
+        pretokenizer.for_each_section(part, |section, _| visit(Part::Section(&section)))?;
+        special_id.map_or(Ok(()), |id| visit(Part::Special(id)))
     };
     match special {
         Some(special) => special.for_each_part(text, cut),
@@ -172,51 +190,55 @@ fn for_each_piece(
     }
 }
 
-enum Piece<'t> {
-    Pretoken(&'t [u8]),
-    Special(u32),
-}
-
-fn count(
-    model: &BytePairModel,
-    pretokenizer: &Pretokenizer,
-    texts: &LargeBinaryArray,
-    special: Option<&SpecialTokens>,
-) -> Result<ArrayRef> {
-    let mut scratch = Scratch::default();
-    let mut counts = Vec::with_capacity(texts.len());
-    for row in 0..texts.len() {
-        let mut count = 0;
-        for_each_piece(pretokenizer, document(texts, row)?, special, |piece| {
-            count += match piece {
-                Piece::Pretoken(pretoken) => model.count(pretoken, &mut scratch) as i64,
-                Piece::Special(_) => 1,
-            };
-        })?;
-        counts.push(count);
+impl PyBytePairModel {
+    fn count_texts(
+        &self,
+        pretokenizer: &Pretokenizer,
+        texts: &LargeBinaryArray,
+        special: Option<&SpecialTokens>,
+    ) -> Result<ArrayRef> {
+        let mut counter = self.counters.take();
+        let mut counts = Vec::with_capacity(texts.len());
+        for row in 0..texts.len() {
+            let mut tokens = 0;
+            for_each_part(pretokenizer, document(texts, row)?, special, |part| {
+                tokens += match part {
+                    Part::Section(section) => counter.count(&self.model, pretokenizer, section)?,
+                    Part::Special(_) => 1,
+                };
+                Ok(())
+            })?;
+            counts.push(tokens as i64);
+        }
+        self.counters.give_back(counter);
+        Ok(Arc::new(Int64Array::from(counts)))
     }
-    Ok(Arc::new(Int64Array::from(counts)))
-}
 
-fn encode(
-    model: &BytePairModel,
-    pretokenizer: &Pretokenizer,
-    texts: &LargeBinaryArray,
-    special: Option<&SpecialTokens>,
-) -> Result<ArrayRef> {
-    let mut scratch = Scratch::default();
-    let mut ids = Vec::new();
-    let mut ends = vec![0];
-    for row in 0..texts.len() {
-        for_each_piece(pretokenizer, document(texts, row)?, special, |piece| match piece {
-            Piece::Pretoken(pretoken) => model.encode(pretoken, &mut scratch, &mut ids),
-            Piece::Special(id) => ids.push(id),
-        })?;
-        ends.push(ids.len() as i64);
+    fn encode_texts(
+        &self,
+        pretokenizer: &Pretokenizer,
+        texts: &LargeBinaryArray,
+        special: Option<&SpecialTokens>,
+    ) -> Result<ArrayRef> {
+        let mut scratch = Scratch::default();
+        let mut ids = Vec::new();
+        let mut ends = vec![0];
+        for row in 0..texts.len() {
+            for_each_part(pretokenizer, document(texts, row)?, special, |part| match part {
+                Part::Section(section) => pretokenizer.for_each_pretoken(section, |range| {
+                    self.model.encode(&section.as_bytes()[range], &mut scratch, &mut ids);
+                }),
+                Part::Special(id) => {
+                    ids.push(id);
+                    Ok(())
+                }
+            })?;
+            ends.push(ids.len() as i64);
+        }
+        let item = Arc::new(Field::new_list_field(DataType::UInt32, true));
+        let ends = OffsetBuffer::new(ScalarBuffer::from(ends));
+        Ok(Arc::new(LargeListArray::new(item, ends, Arc::new(UInt32Array::from(ids)), None)))
     }
-    let item = Arc::new(Field::new_list_field(DataType::UInt32, true));
-    let ends = OffsetBuffer::new(ScalarBuffer::from(ends));
-    Ok(Arc::new(LargeListArray::new(item, ends, Arc::new(UInt32Array::from(ids)), None)))
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
