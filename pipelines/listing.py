@@ -50,13 +50,22 @@ def list_files(patterns: Sequence[str], leave_out: str | None = None) -> list[Fo
     _refuse_runs(found)
     by_file: dict[str, FoundFile] = {}
     for path in sorted(found):
-        by_file.setdefault(str(Path(path).resolve()) if is_local(path) else path, found[path])
+        by_file.setdefault(_real(path), found[path])
     return list(by_file.values())
 
 
 def _lies_in(path: str, directory: str) -> bool:
-    path, directory = (str(Path(name).resolve()) if is_local(name) else name for name in (path, directory))
-    return f"{path}/".startswith(f"{directory.rstrip('/')}/")
+    return f"{_real(path)}/".startswith(f"{_real(directory).rstrip('/')}/")
+
+
+def _real(path: str) -> str:
+    """Give the one path of a file to which several may lead."""
+    if not is_local(path):
+        return path
+    try:
+        return str(Path(path).resolve())
+    except (OSError, RuntimeError):  # a link to itself, which opening it will tell
+        return path
 
 
 def _refuse_runs(paths: Iterable[str]) -> None:
@@ -127,10 +136,17 @@ def _walk(directory: str, visited: set[tuple[int, int]]) -> Iterator[FoundFile]:
     for entry in entries:
         if entry.name.startswith(_HIDDEN):
             continue
-        if entry.is_dir():
+        if _is_directory(entry):
             yield from _walk(entry.path, visited)
-        elif entry.is_file() or entry.is_symlink():
+        elif entry.is_symlink() or entry.is_file():
             yield _local_file(entry.path)
+
+
+def _is_directory(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link to itself: no file either, and the error says so
+        return False
 
 
 def _local_file(path: str) -> FoundFile:

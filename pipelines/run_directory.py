@@ -298,7 +298,7 @@ def _take_lock(root: str, undo: contextlib.ExitStack, *, only_if_there: bool = F
     path = Path(root, _LOCK)
     if not is_local(root) or (only_if_there and not path.exists()):
         return None
-    with output_errors(str(path), "written"):
+    with output_errors(f"the output directory {root}", "written"):
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = undo.enter_context(path.open("w"))
     try:

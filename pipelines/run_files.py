@@ -231,11 +231,18 @@ def output_errors(path: str, done: str) -> Iterator[None]:
     except (OSError, BeamIOError) as error:
         if is_disk_full(error):
             raise disk_full(path) from error
-        raise OutputError(f"{path} cannot be {done}: {' '.join(str(error).split())}") from error
+        raise OutputError(f"{path} cannot be {done}: {_said(error)}") from error
     except ValueError as error:
         if "Unable to get filesystem" not in str(error):
             raise
-        raise OutputError(f"{path} cannot be {done}: {' '.join(str(error).split())}") from error
+        raise OutputError(f"{path} cannot be {done}: {_said(error)}") from error
+
+
+def _said(error: Exception) -> str:
+    """What the system says of an error, without number and path; of others all they say, in one line."""
+    inner = error.args[0] if error.args else None  # Beam's local filesystem wraps: IOError(OSError(...))
+    strerror = getattr(error, "strerror", None) or getattr(inner, "strerror", None)
+    return strerror or " ".join(str(error).split())
 
 
 def _list_below(root: str) -> Iterator[str]:

@@ -172,6 +172,15 @@ def test_a_dangling_link_is_an_error(tmp_path: Path) -> None:
         plan(tmp_path)
 
 
+def test_a_link_to_itself_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").symlink_to("a.txt")
+    for pattern in (tmp_path, tmp_path / "*"):
+        with pytest.raises(InputError, match=r"a.txt: this file cannot be read: Too many levels of symbolic links"):
+            plan(pattern)
+    with pytest.raises(InputError, match=r"a.txt: no such file or directory"):
+        plan_input([str(tmp_path / "a.txt")], ReadOptions(), output=str(tmp_path / "out"))
+
+
 def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
     write(tmp_path, "a.txt")
     (tmp_path / "a.txt").chmod(0)

@@ -269,3 +269,14 @@ def test_a_run_on_an_object_store(out):
     assert names(out) == ["merges.parquet", "run.json"]
     finish(root, REPLACE)
     assert names(out) == ["run.json", "tokenizer.json"]
+
+
+def test_a_directory_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    assert refusal(tmp_path / "file/out") == (
+        f"the output directory {tmp_path}/file/out cannot be written: Not a directory"
+    )
+    assert (
+        refusal("/proc/tokenbeam")
+        == "the output directory /proc/tokenbeam cannot be written: No such file or directory"
+    )
