@@ -31,7 +31,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.
 
 @click.command(cls=GroupedCommand, help=_DOC)
 @click.argument("counts_dir", metavar="COUNTS_DIR")
-@_output("--model", "models", multiple=True, required=True, metavar="NAME", help="Model to price. Repeatable.")
+@_output("--model", "models", several=True, required=True, metavar="NAME...", help="Models to price.")
 @_output("-o", "--output", metavar="FILE", help="Parquet file for the costs. Default: COUNTS_DIR/costs.parquet.")
 @_output(
     "--format",

@@ -45,14 +45,14 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done but with more than --max-bad
 @_counting(
     "--tokenizer",
     "tokenizers",
-    multiple=True,
-    metavar="NAME|PATH",
+    several=True,
+    metavar="NAME|PATH...",
     help=(
         "An encoding (o200k_base, cl100k_base, p50k_base, r50k_base), chars, words, bytes, the directory of a "
         "training, or a tokenizer.json, .tiktoken or sentencepiece .model file. Repeatable."
     ),
 )
-@_counting("--model", "models", multiple=True, metavar="M", help="Count as this model does, and price. Repeatable.")
+@_counting("--model", "models", several=True, metavar="M...", help="Count as these models do, and price.")
 @_counting("--pretokenizer", metavar="NAME", help="Where a .tiktoken file's text is cut, as in tokenbeam train.")
 @_counting("--id-field", metavar="F", help="Field or column to keep as each document's id; a.b for nested ones.")
 @_counting(

@@ -28,10 +28,10 @@ def tokenizer_options(*, several: bool) -> Callable[[Decorated], Decorated]:
         "-t",
         "--tokenizer",
         "tokenizers" if several else "tokenizer",
-        multiple=several,
+        several=several,
         required=True,
-        metavar="T",
-        help=f"{where} Repeatable." if several else where,
+        metavar="T..." if several else "T",
+        help=where,
     )
     pretokenizer = _tokenizing(
         "--pretokenizer", metavar="NAME", help="For a .tiktoken file: where text is cut, as in train."
