@@ -12,7 +12,7 @@ class GroupedOption(click.Option):
     """An option that knows under which heading the help lists it, and whether one flag takes several values."""
 
     def __init__(self, *args: Any, group: str, several: bool = False, multiple: bool = False, **kwargs: Any) -> None:
-        super().__init__(*args, multiple=several or multiple, **kwargs)
+        super().__init__(*args, **{**kwargs, "multiple": several or multiple})
         self.group = group
         self.several = several
 
