@@ -16,6 +16,7 @@ from pipelines.cli.process import (
     INTERRUPTED,
     WRONG_USAGE,
     end_on_interrupt,
+    keep_freed_memory,
     leave,
     leave_interrupted,
     leave_out_pandas,
@@ -115,6 +116,7 @@ def main() -> None:
     if in_process:
         end_on_interrupt()
         leave_out_pandas()
+        keep_freed_memory()
     code = run(sys.argv[1:])
     if code == INTERRUPTED:
         leave_interrupted()

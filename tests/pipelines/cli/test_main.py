@@ -78,7 +78,7 @@ def test_wrong_usage(capsys, argv, message):
         ),
         (["--partitions", "0"], "--partitions 0 is too small: give at least 1"),
         (["--workers", "0"], "--workers 0 is too small: give at least 1"),
-        (["--format", "csv"], "--format csv: must be one of auto, text, jsonl, parquet"),
+        (["--format", "csv"], "--format csv: must be one of auto, text, jsonl, parquet, chat"),
         (["--", "--nope", "3"], "Beam does not know --nope 3 (after --)"),
     ],
 )
