@@ -1,11 +1,11 @@
 """Counting: the parts that are not done yet, then their totals to the summary."""
 
+import contextlib
 import dataclasses
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -37,6 +37,7 @@ from pipelines.token_counts import (
 from schemas.bad_records import BAD_RECORDS
 from tokenize_lib.errors import OptionError
 
+_LONG_SUMMING_BYTES = 16 << 20  # takes some seconds
 SUMMARY = "summary.parquet"
 OUTPUTS = ("documents/*.parquet", "bad_records/*.parquet", SUMMARY, "costs.parquet")
 
@@ -68,7 +69,9 @@ def count(  # noqa: PLR0913 - one call a run, all by name
         TokenbeamError: An option, an input or the output cannot be used; see its class.
     """
     started = time.monotonic()
-    options.chat_reader(read)  # found out here whether models can be counted together
+    # Found out before anything is read: whether models can be counted together, and groups have columns of their own.
+    options.chat_reader(read)
+    options.group_columns(read)
     if incremental is not None and _same_place(incremental, output):
         raise OptionError(
             f"--incremental {incremental} is the output directory itself: name another one for the output"
@@ -94,12 +97,11 @@ def count(  # noqa: PLR0913 - one call a run, all by name
             count_plan = CountPlan(
                 files=directory.files,
                 options=options,
-                inputs=plan,
                 read=read,
                 totals_bytes=MemoryShares.of(runtime.memory, runtime.workers).worker_table,
                 earlier=None if earlier is None else earlier.rows,
             )
-            counting = _Counting(count_plan, plan_parts(plan), runtime, talk, earlier)
+            counting = _Counting(count_plan, plan, runtime, talk, earlier)
             total = counting.run()
             found = {**known, **{str(file["path"]): file for file in hashes.result()}}
             directory.finish(
@@ -121,16 +123,17 @@ class _Counting:
     def __init__(
         self,
         plan: CountPlan,
-        parts: Sequence[CountPart],
+        inputs: InputPlan,
         runtime: RuntimeOptions,
         talk: Talk,
         earlier: EarlierCount | None,
     ) -> None:
         self._plan = plan
+        self._inputs = inputs
         self._earlier = earlier
         self._runtime = runtime
         self._talk = talk
-        self.parts = parts
+        self.parts = plan_parts(inputs)
         self.groups = 0
         self.marks: dict[int, Counter[str]] = defaultdict(Counter)
         self.seconds: dict[str, float] = {}
@@ -167,7 +170,7 @@ class _Counting:
     def _write_bad_records(self, notes: Sequence[PartNote], tallies: Sequence[Tally]) -> None:
         parts = [number for number, note in enumerate(notes) if note.bad]
         bad = [found for part in parts for found in bad_records_of(self._plan.files, part)]
-        table = bad_records.number_bad_records(self._plan.inputs, tallies, bad)
+        table = bad_records.number_bad_records(self._inputs, tallies, bad)
         if self._earlier is not None:
             both = pa.concat_tables([table, self._earlier.bad])
             table = both.sort_by([("source", "ascending"), ("position", "ascending")])
@@ -177,9 +180,11 @@ class _Counting:
     def _write_summary(self, notes: Sequence[PartNote]) -> None:
         options, read = self._plan.options, self._plan.read
         tables = [table for note in notes for table in note.totals]
-        totals: Any = merged_totals(self._plan.files, tables)
+        totals = merged_totals(self._plan.files, tables)
         rows = summary_rows(totals, options.group_columns(read), options.columns, options.context_limits)
-        written = self._plan.files.write_parquet(SUMMARY, rows, options.summary_schema(read))
+        is_long = sum(table.bytes for table in tables) > _LONG_SUMMING_BYTES
+        with self._talk.step("Summing up groups", step="sum") if is_long else contextlib.nullcontext():
+            written = self._plan.files.write_parquet(SUMMARY, rows, options.summary_schema(read))
         self.groups = (written.rows or 1) - 1
 
 

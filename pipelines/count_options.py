@@ -99,8 +99,15 @@ class CountOptions:
         ]
 
     def group_columns(self, read: ReadOptions) -> tuple[str, ...]:
-        """Give the column of each group field."""
-        return group_columns(read.group_by, self.columns, self.context_limits)
+        """Give the column of each group field.
+
+        Raises:
+            OptionError: Two fields are one, or would have one column.
+        """
+        columns = group_columns(read.group_by, self.columns, self.context_limits)
+        if len(set(columns)) < len(columns):
+            raise OptionError(f"--group-by {' --group-by '.join(read.group_by)}: these give one column twice")
+        return columns
 
     def documents_schema(self, read: ReadOptions) -> pa.Schema:
         """Give the schema of ``documents/``."""

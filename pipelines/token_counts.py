@@ -25,7 +25,7 @@ from pipelines.documents import BadRecords, DocumentBatch, Tally, read_splits
 from pipelines.earlier_count import EarlierReader, EarlierRows
 from pipelines.formats.blocks import BAD_RECORDS
 from pipelines.group_totals import FOLDER, GroupTotals, Numbers
-from pipelines.inputs import InputPlan, ReadOptions, Split
+from pipelines.inputs import ReadOptions, Split
 from pipelines.partial_tables import PartialTable, read_partial_table, write_partial_run
 from pipelines.pretoken_table import merge_runs
 from pipelines.run_files import RunFiles
@@ -47,7 +47,6 @@ class CountPlan:
     Attributes:
         files: The run's files.
         options: What is counted.
-        inputs: What is read.
         read: How.
         totals_bytes: What a worker may hold of totals before it writes them out.
         earlier: Where an earlier run has the rows of files that need not be read.
@@ -55,7 +54,6 @@ class CountPlan:
 
     files: RunFiles
     options: CountOptions
-    inputs: InputPlan
     read: ReadOptions
     totals_bytes: int
     earlier: EarlierRows | None = None
@@ -103,6 +101,7 @@ class _PartCount:
         self._plan = plan
         self._earlier = None if earlier is None else EarlierReader(earlier)
         self._part = part
+        self._paths = {split.file.ordinal: split.file.path for split in part.splits}
         self._tallies: list[Tally] = []
         self._bad: list[pa.RecordBatch] = []
         self._totals = GroupTotals(plan.files, plan.totals_bytes)
@@ -175,7 +174,7 @@ class _PartCount:
 
     def _row_batch(self, source: int, columns: "Sequence[pa.Array[Any]]") -> pa.RecordBatch:
         """Give rows of one file; their dictionary has no other."""
-        path = pa.array([self._plan.inputs.files[source].path])
+        path = pa.array([self._paths[source]])
         sources = pa.DictionaryArray.from_arrays(np.zeros(len(columns[0]), np.int32), path)
         return pa.RecordBatch.from_arrays([sources.cast(SOURCE), *columns], names=self._schema.names)
 
@@ -216,7 +215,7 @@ def count_parts(pipeline: beam.Pipeline, plan: CountPlan, parts: Sequence[CountP
     largest_first = sorted(parts, key=lambda part: (-part.work, part.number))
     earlier = plan.earlier
     dealt = [(part, None if earlier is None else earlier.of(part.splits)) for part in largest_first]
-    to_all = dataclasses.replace(plan, earlier=None)
+    to_all = dataclasses.replace(plan, earlier=None)  # each part has what it needs of it: files may be many
     _ = pipeline | "Deal parts to workers" >> Deal(dealt) | "Count tokens" >> beam.ParDo(_CountPart(to_all))
 
 

@@ -11,7 +11,8 @@ import pipelines.earlier_count
 from pipelines import token_counts
 from pipelines.inputs import ReadOptions
 from pipelines.progress import Talk
-from tests.pipelines.test_count import READ, result_hashes, run, write_corpus
+from tests.pipelines import object_store
+from tests.pipelines.test_count import READ, result_hashes, rows_of, run, write_corpus
 from tokenize_lib.errors import InputError, OptionError
 
 
@@ -154,3 +155,23 @@ def test_what_cannot_be_taken(corpus, tmp_path):
     shutil.rmtree(earlier / "documents")
     with pytest.raises(Exception, match=r"part-00000\.parquet cannot be read"):
         run([str(corpus)], tmp_path / "out", incremental=earlier)
+
+
+def test_in_an_object_store(corpus, tmp_path, read_paths):
+    run([str(corpus)], tmp_path / "local")
+    store = object_store.in_store(tmp_path / "earlier")
+    run([object_store.in_store(corpus)], store, workers=2)
+    assert summary_bytes(tmp_path / "earlier") == summary_bytes(tmp_path / "local")
+    local = [{**row, "source": object_store.in_store(row["source"])} for row in rows_of(tmp_path / "local")]
+    assert rows_of(tmp_path / "earlier") == local
+    add_file(corpus)
+    (corpus / "3.txt").write_text("shorter")
+    read_paths.clear()
+    run([object_store.in_store(corpus)], object_store.in_store(tmp_path / "out"), incremental=store)
+    assert read_paths == {"0b.jsonl", "3.txt"}
+    run([str(corpus)], tmp_path / "full")
+    assert summary_bytes(tmp_path / "out") == summary_bytes(tmp_path / "full")
+
+
+def summary_bytes(output):
+    return (output / "summary.parquet").read_bytes()

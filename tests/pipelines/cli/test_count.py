@@ -73,6 +73,10 @@ def test_more_bad_records_than_allowed(corpus, tmp_path, capsys, most, code):
         (["--tokenizer", "words", "--max-bad-records", "-1"], "--max-bad-records -1 is negative"),
         (["--tokenizer", "words", "--context-limit", "-1"], "--context-limit -1 is negative"),
         (["--model", "gpt-5000"], ""),
+        (
+            ["--tokenizer", "words", *["--group-by", "lang"] * 2],
+            "--group-by lang --group-by lang: these give one column",
+        ),
     ],
 )
 def test_wrong_usage(corpus, tmp_path, capsys, options, message):
