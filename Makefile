@@ -18,7 +18,7 @@ help:
 	@echo 'make demo   train on the sample corpus in four languages, count its tokens, price it, and show what came out'
 	@echo 'make test   everything that must hold: lint, types, kernel tests, tests'
 	@echo 'make lint   format, lint and types of both languages'
-	@echo 'make bench  this trainer and others on the same documents (ARGUMENTS="--corpus DIR" for your own)'
+	@echo 'make bench  training and counting beside others on the same documents (CORPUS=DIR for your own)'
 	@echo 'make clean  remove what these made'
 
 demo: $(venv)/installed
@@ -40,7 +40,8 @@ lint: $(venv)/installed-dev
 	cargo clippy --quiet --features extension-module $(manifest) -- -D warnings
 
 bench: $(venv)/installed-bench
-	$(python) -m benchmarks $(ARGUMENTS)
+	$(python) -m benchmarks $(if $(CORPUS),--corpus $(CORPUS)) $(ARGUMENTS)
+	$(python) -m benchmarks.token_counting $(CORPUS)
 
 clean:
 	rm -rf $(venv) target demo tokenize_lib/_native.*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis
