@@ -26,7 +26,7 @@ from tokenize_lib.errors import OptionError, TokenbeamError
 
 _IN_PROCESS_RUNNERS = ("direct", "fnapi", "switchingdirect")
 _WORK_WORTH_A_WORKER = 4 << 20
-_WORKER_MODULE = "apache_beam.runners.worker.sdk_worker_main"
+_WORKER_MODULE = "pipelines.worker_main"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -134,10 +134,11 @@ def _in_process(runtime: RuntimeOptions) -> tuple[FnApiRunner, PipelineOptions]:
         direct.direct_num_workers = 1
     if direct.direct_running_mode != "multi_processing":
         return FnApiRunner(), options
-    # As Beam's own multi_processing, but the workers' log does not reach the terminal, and a path may hold spaces.
+    # As Beam's own multi_processing, but workers end with this process, their log does not reach the terminal, and a
+    # path may hold spaces.
     direct.direct_running_mode = "in_memory"
     hide = "" if runtime.debug else " 2>/dev/null"
-    command = f"exec {shlex.quote(sys.executable)} -m {_WORKER_MODULE}{hide}"
+    command = f"exec {shlex.quote(sys.executable)} -m {_WORKER_MODULE} {os.getpid()}{hide}"
     return FnApiRunner(default_environment=SubprocessSDKEnvironment.from_command_string(command)), options
 
 

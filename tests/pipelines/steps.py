@@ -52,6 +52,16 @@ class FillDisk(beam.DoFn):
         yield element
 
 
+class KillDriver(beam.DoFn):
+    def __init__(self, note):
+        self._note = note
+
+    def process(self, element):
+        Path(self._note).write_text(str(os.getpid()))
+        os.kill(os.getppid(), signal.SIGKILL)
+        yield element
+
+
 class KillWorker(beam.DoFn):
     def process(self, element):
         os.kill(os.getpid(), signal.SIGKILL)

@@ -1,6 +1,10 @@
+import os
+import signal
 import subprocess
 import sys
 import threading
+import time
+from pathlib import Path
 
 import apache_beam as beam
 import pytest
@@ -101,6 +105,39 @@ def test_a_worker_process_that_dies_ends_the_run(tmp_path):
         "TokenbeamError: a worker process ended with exit code -9 during: Testing; "
         "-9 is usually a lack of memory: use fewer workers and go on with --resume\n"
     )
+
+
+KILL_THE_DRIVER = """
+import os, sys
+import apache_beam as beam
+from pipelines.runner import RuntimeOptions, run_pipeline
+from tests.pipelines import steps
+
+runtime = RuntimeOptions(memory=1 << 30, workers=2, beam_args=("--direct_running_mode=multi_processing",))
+run_pipeline(lambda p: p | beam.Create([3]) | beam.ParDo(steps.KillDriver(sys.argv[1])), runtime, "Testing")
+"""
+
+
+def test_worker_processes_end_with_a_driver_that_is_killed(tmp_path):
+    noted = tmp_path / "worker"
+    killed = subprocess.run(
+        [sys.executable, "-c", KILL_THE_DRIVER, noted], stderr=subprocess.DEVNULL, timeout=600, check=False
+    )
+    assert killed.returncode == -signal.SIGKILL
+    worker = int(noted.read_text())
+    deadline = time.monotonic() + 60
+    while is_running(worker):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def is_running(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{process}/stat")  # one that ended may wait for whoever adopted it
+    return not state.exists() or state.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 def test_debug_lets_the_workers_traceback_through(capfd):
