@@ -61,15 +61,25 @@ def main() -> None:
 def _rows(
     arguments: argparse.Namespace, encoding: str, texts: dict[str, Path], sizes: dict[str, int], scratch: Path
 ) -> Iterator[tuple[str, ...]]:
-    expected = _run(REFERENCE, encoding, texts["all"], 1, 1, scratch)
+    def job(part: str, threads: int, passes: int) -> Job:
+        return Job(
+            encoding=encoding,
+            texts=str(texts[part]),
+            threads=threads,
+            passes=passes,
+            counts=str(scratch / "counts.arrow"),
+            result=str(scratch / "result.json"),
+            scratch=str(scratch),
+        )
+
+    expected = _run(REFERENCE, job("all", 1, 1))
     if isinstance(expected, str):
         raise SystemExit(f"{REFERENCE}: {expected}")
     for threads in arguments.threads:
         for name in arguments.only:
-            part = name if name in _SLOW else "all"
-            passes = 1 if name in _SLOW else 1 + arguments.repeats
-            figures = _run(name, encoding, texts[part], threads, passes, scratch)
-            head = (name, _version(name), str(threads))
+            part, passes = (name, 1) if name in _SLOW else ("all", 1 + arguments.repeats)
+            figures = _run(name, job(part, threads, passes))
+            head = (name, report.version(name), str(threads))
             if isinstance(figures, str):
                 yield (*head, *["-"] * 5, figures)
                 continue
@@ -78,26 +88,16 @@ def _rows(
             yield (*head, f"{figures.loading:.2f}", *speeds, _agreement(figures.counts, expected.counts))
 
 
-def _run(name: str, encoding: str, texts: Path, threads: int, passes: int, scratch: Path) -> Figures | str:
+def _run(name: str, job: Job) -> Figures | str:
     """What it took, or in a few words why it did not run."""
-    counts, result = scratch / "counts.arrow", scratch / "result.json"
-    job = Job(
-        encoding=encoding,
-        texts=str(texts),
-        threads=threads,
-        passes=passes,
-        counts=str(counts),
-        result=str(result),
-        scratch=str(scratch),
-    )
     command = [sys.executable, "-m", "benchmarks.token_counters", name, json.dumps(dataclasses.asdict(job))]
-    environment = os.environ | {"RAYON_NUM_THREADS": str(threads), "TOKENIZERS_PARALLELISM": str(threads > 1).lower()}
-    ran = subprocess.run(command, env=environment, stderr=subprocess.PIPE, text=True, check=False)
+    threads = {"RAYON_NUM_THREADS": str(job.threads), "TOKENIZERS_PARALLELISM": str(job.threads > 1).lower()}
+    ran = subprocess.run(command, env=os.environ | threads, stderr=subprocess.PIPE, text=True, check=False)
     if ran.returncode != 0:
         return (ran.stderr.strip().splitlines() or [f"exit code {ran.returncode}"])[-1][:80]
-    with pa.memory_map(str(counts)) as source:
+    with pa.memory_map(job.counts) as source:
         counted = pa.ipc.open_file(source).read_all()["tokens"].to_pylist()
-    return Figures(counts=counted, **json.loads(result.read_text(encoding="utf-8")))
+    return Figures(counts=counted, **json.loads(Path(job.result).read_text(encoding="utf-8")))
 
 
 def _agreement(counts: list[int], expected: list[int]) -> str:
@@ -135,10 +135,6 @@ def _write(batches: list[list[str]], path: Path) -> int:
             for batch in batches:
                 writer.write_batch(pa.record_batch({"text": pa.array(batch, pa.large_string())}))
     return sum(len(text.encode()) for batch in batches for text in batch)
-
-
-def _version(name: str) -> str:
-    return report.version(name)
 
 
 def _arguments() -> argparse.Namespace:

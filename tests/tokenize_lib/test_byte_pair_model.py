@@ -203,6 +203,22 @@ def test_errors_say_what_was_found() -> None:
         BytePairModel(tokens, merges, byte_ids=ids, whole_pretokens=False)
 
 
+def test_full_tables_start_again() -> None:
+    """More distinct pretokens, short ones and long ones, than the kernel remembers."""
+    pretokenizer = Pretokenizer("o200k")
+    letters = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
+    words = [f" {number:07x}".translate(letters) for number in range(900_000)]
+    documents = ["".join(words[start : start + 50_000]) for start in range(0, len(words), 50_000)]
+    documents += ["".join([f" ababababab{word[1:]}" for word in words[:110_000]])]
+    expected = [ranks_model().count(pretokenizer, large_binary([document]))[0].as_py() for document in documents]
+    model = ranks_model()
+    for _ in range(2):
+        assert model.count(pretokenizer, large_binary(documents)).to_pylist() == expected
+        encoded = model.encode(pretokenizer, large_binary(documents))
+        assert encoded.value_lengths().to_pylist() == expected
+    assert b"".join(TOKENS[token] for token in encoded[3].as_py()) == documents[3].encode()
+
+
 def test_threads_share_a_model() -> None:
     documents = large_binary([f"the {number} ភាសា abab{number}" * 20 for number in range(500)])
     pretokenizer = Pretokenizer("o200k")

@@ -27,6 +27,7 @@ pub mod special_tokens;
 pub mod text_sizes;
 pub mod threshold;
 pub mod token_counter;
+pub mod token_encoder;
 pub mod train;
 pub mod trie;
 pub mod unicode;

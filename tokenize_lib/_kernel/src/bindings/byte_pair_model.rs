@@ -10,12 +10,13 @@ use pyo3_arrow::{PyArray, PyRecordBatch};
 
 use super::columns::column;
 use super::pretokenize::{PyPretokenizer, document, large_binary};
-use crate::byte_pair_model::{BytePairModel, NO_SYMBOL, Scratch};
+use crate::byte_pair_model::{BytePairModel, NO_SYMBOL};
 use crate::byte_strings::ByteStrings;
 use crate::error::{KernelError, Result};
 use crate::pretokenize::Pretokenizer;
 use crate::special_tokens::SpecialTokens;
 use crate::token_counter::TokenCounter;
+use crate::token_encoder::TokenEncoder;
 
 /// Texts that are one token each. They are found in the text as given (leftmost, then longest) and cut out before
 /// anything is normalized.
@@ -54,9 +55,11 @@ impl PySpecialTokens {
 struct PyBytePairModel {
     model: BytePairModel,
     counters: Pool<TokenCounter>,
+    encoders: Pool<TokenEncoder>,
 }
 
 /// What calls leave for later ones; never more than there were calls at once.
+#[derive(Default)]
 struct Pool<T>(Mutex<Vec<T>>);
 
 impl<T: Default> Pool<T> {
@@ -82,7 +85,7 @@ impl PyBytePairModel {
     ) -> PyResult<Self> {
         let merges = merges.map(PyRecordBatch::into_inner);
         let model = py.detach(|| model(&tokens, merges.as_ref(), &byte_ids, whole_pretokens))?;
-        Ok(Self { model, counters: Pool(Mutex::default()) })
+        Ok(Self { model, counters: Pool::default(), encoders: Pool::default() })
     }
 
     /// Count the tokens of texts.
@@ -220,14 +223,12 @@ impl PyBytePairModel {
         texts: &LargeBinaryArray,
         special: Option<&SpecialTokens>,
     ) -> Result<ArrayRef> {
-        let mut scratch = Scratch::default();
+        let mut encoder = self.encoders.take();
         let mut ids = Vec::new();
         let mut ends = vec![0];
         for row in 0..texts.len() {
             for_each_part(pretokenizer, document(texts, row)?, special, |part| match part {
-                Part::Section(section) => pretokenizer.for_each_pretoken(section, |range| {
-                    self.model.encode(&section.as_bytes()[range], &mut scratch, &mut ids);
-                }),
+                Part::Section(section) => encoder.encode(&self.model, pretokenizer, section, &mut ids),
                 Part::Special(id) => {
                     ids.push(id);
                     Ok(())
@@ -235,6 +236,7 @@ impl PyBytePairModel {
             })?;
             ends.push(ids.len() as i64);
         }
+        self.encoders.give_back(encoder);
         let item = Arc::new(Field::new_list_field(DataType::UInt32, true));
         let ends = OffsetBuffer::new(ScalarBuffer::from(ends));
         Ok(Arc::new(LargeListArray::new(item, ends, Arc::new(UInt32Array::from(ids)), None)))

@@ -106,7 +106,7 @@ pub fn document(texts: &LargeBinaryArray, row: usize) -> Result<&str> {
     if texts.is_null(row) {
         return Err(KernelError::Value(format!("text {row} of the array is null")));
     }
-    std::str::from_utf8(texts.value(row))
+    simdutf8::compat::from_utf8(texts.value(row))
         .map_err(|error| KernelError::Value(format!("text {row} of the array is not UTF-8: {error}")))
 }
 
