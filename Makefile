@@ -42,6 +42,7 @@ lint: $(venv)/installed-dev
 bench: $(venv)/installed-bench
 	$(python) -m benchmarks $(if $(CORPUS),--corpus $(CORPUS)) $(ARGUMENTS)
 	$(python) -m benchmarks.token_counting $(CORPUS)
+	$(python) -m benchmarks.count_command $(CORPUS)
 
 clean:
 	rm -rf $(venv) target demo tokenize_lib/_native.*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis
