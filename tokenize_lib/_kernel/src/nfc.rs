@@ -32,16 +32,8 @@ const BLOCK: usize = 1 << BLOCK_BITS;
 struct Table {
     block_of: Vec<u16>,
     blocks: Vec<[Traits; BLOCK]>,
-    /// The same of the characters before U+10000, 64 of them at once, by the first bytes of their UTF-8.
-    bits: Box<[Bits; 1024]>,
-}
-
-/// Of 64 characters, by the last six bits of their UTF-8.
-#[derive(Clone, Copy, Default)]
-struct Bits {
-    unstable: u64,
-    /// Those of them that do more than reorder.
-    strict: u64,
+    /// Which characters before U+10000 are unstable, 64 of them a number, as the last byte of their UTF-8 tells.
+    unstable: Box<[u64; 1024]>,
 }
 
 impl Table {
@@ -58,8 +50,7 @@ impl Table {
     }
 
     fn build() -> Self {
-        let mut table =
-            Self { block_of: Vec::new(), blocks: vec![[0; BLOCK]], bits: Box::new([Bits::default(); 1024]) };
+        let mut table = Self { block_of: Vec::new(), blocks: vec![[0; BLOCK]], unstable: Box::new([0; 1024]) };
         for first in (0..=char::MAX as u32).step_by(BLOCK) {
             let block = std::array::from_fn(|place| char::from_u32(first + place as u32).map_or(0, traits));
             if block != [0; BLOCK] {
@@ -69,9 +60,7 @@ impl Table {
         }
         for character in '\0'..='\u{FFFF}' {
             let (code, traits) = (character as usize, table.of(character));
-            let bits = &mut table.bits[code >> 6];
-            bits.unstable |= u64::from(traits & UNSTABLE != 0) << (code & 0x3F);
-            bits.strict |= u64::from(traits & (COMPOSES | EXCLUDED) != 0) << (code & 0x3F);
+            table.unstable[code >> 6] |= u64::from(traits & UNSTABLE != 0) << (code & 0x3F);
         }
         table
     }
@@ -96,31 +85,42 @@ pub fn count_not_nfc(texts: &[u8], offsets: &[i64]) -> usize {
     let (first, last) = (place(0), place(offsets.len() - 1));
     let table = Table::get();
     let (mut count, mut document, mut judged) = (0, 0, first);
-    for start in (first..last).step_by(WIDTH) {
-        if start + WIDTH <= judged {
+    for stretch in (first..last).step_by(STRETCH) {
+        let stretch_end = last.min(stretch + STRETCH);
+        if stretch_end <= judged || is_stable(&texts[stretch..stretch_end]) {
             continue;
         }
-        let mut suspects = suspects(&texts[start..last], table);
-        while suspects != 0 {
-            let at = start + suspects.trailing_zeros() as usize;
-            suspects &= suspects - 1;
-            if at < judged {
-                continue;
-            }
-            while place(document + 1) <= at {
-                document += 1;
-            }
-            let begin = place(document);
-            judged = match nfc_run(&texts[begin..place(document + 1)], at - begin, table) {
-                Some(end) => begin + end,
-                None => {
-                    count += 1;
-                    place(document + 1)
+        for start in (stretch..stretch_end).step_by(WIDTH) {
+            let mut suspects = suspects(&texts[start..last], table);
+            while suspects != 0 {
+                let at = start + suspects.trailing_zeros() as usize;
+                suspects &= suspects - 1;
+                if at < judged {
+                    continue;
                 }
-            };
+                while place(document + 1) <= at {
+                    document += 1;
+                }
+                let begin = place(document);
+                judged = match nfc_run(&texts[begin..place(document + 1)], at - begin, table) {
+                    Some(end) => begin + end,
+                    None => {
+                        count += 1;
+                        place(document + 1)
+                    }
+                };
+            }
         }
     }
     count
+}
+
+/// Bytes that are looked at together first: most texts have many such without a character that may be unstable.
+const STRETCH: usize = 8 * WIDTH;
+
+/// Without an early end, so that it is compiled to vector instructions.
+fn is_stable(bytes: &[u8]) -> bool {
+    bytes.iter().fold(0, |most, byte| most.max(*byte)) < FIRST_LEAD
 }
 
 /// Where in the first 64 bytes characters begin at which a run must be judged. Those that only reorder are no
@@ -136,63 +136,55 @@ fn suspects(bytes: &[u8], table: &Table) -> u64 {
         }
     };
     let Some(first) = window.first_chunk() else { return 0 };
-    // None before U+0300 is unstable.
-    let leads = within(first, 0xCC, 0xFF);
-    if leads == 0 { 0 } else { suspects_of(window, leads, table) }
+    let leads = within(first, FIRST_LEAD, 0xFF);
+    if leads == 0 { 0 } else { suspects_of(window, first, leads, table) }
 }
+
+/// Of U+0300: no character before it is unstable.
+const FIRST_LEAD: u8 = 0xCC;
 
 /// So many bytes behind a window still belong to its last character.
 const AHEAD: usize = 4;
 
 #[inline(always)]
-fn suspects_of(window: &[u8; WIDTH + AHEAD], leads: u64, table: &Table) -> u64 {
-    let Some(first) = window.first_chunk() else { return 0 };
+fn suspects_of(window: &[u8; WIDTH + AHEAD], first: &[u8; WIDTH], leads: u64, table: &Table) -> u64 {
     // In U+0400–U+047F (Cyrillic) and U+4000–U+9FFF (CJK ideographs) all are stable.
     let leads = leads & !within(first, 0xD0, 0xD1) & !within(first, 0xE4, 0xE9);
-    let long = leads & within(first, 0xF0, 0xFF);
-    let of_three = leads & within(first, 0xE0, 0xEF);
-    let mut found = Found::default();
-    let mut rest = leads & !long & !of_three;
-    while rest != 0 {
-        let at = rest.trailing_zeros() as usize % WIDTH;
-        rest &= rest - 1;
-        found.see(at, table.bits[usize::from(window[at] & 0x1F)], window[at + 1]);
+    let long = within(first, 0xF0, 0xFF);
+    let mut of_three = leads & within(first, 0xE0, 0xEF);
+    let of_two = leads & !long & !of_three;
+    let of_e1 = of_three & within(first, 0xE1, 0xE1);
+    if of_e1 != 0 {
+        // So they are in U+1780–U+17BF (Khmer letters) and U+1E00–U+1EFF (Vietnamese).
+        of_three &= !(of_e1 & (within(first, 0x9E, 0x9E) | within(first, 0xB8, 0xBB)) >> 1);
     }
-    let found_of_two = found.unstable;
-    let mut rest = of_three;
-    while rest != 0 {
-        let at = rest.trailing_zeros() as usize % WIDTH;
-        rest &= rest - 1;
-        let block = usize::from(window[at] & 0x0F) << 6 | usize::from(window[at + 1] & 0x3F);
-        found.see(at, table.bits[block], window[at + 2]);
-    }
-    let found_of_three = found.unstable & of_three;
-    let mut rest = long;
-    while rest != 0 {
-        let at = rest.trailing_zeros() as usize % WIDTH;
-        rest &= rest - 1;
-        let traits = decode(&window[at..], 4).map_or(0, |character| table.of(character));
-        found.strict |= u64::from(traits & UNSTABLE != 0) << at;
-    }
-    let all = found.unstable | found.strict;
-    let before_another = found_of_two & all >> 2 | found_of_three & all >> 3;
-    let at_the_end = all & !below(WIDTH as u32 - 3);
-    found.strict | before_another | at_the_end
+    let mut unstable = long;
+    each(of_two, |at, bit| {
+        let bits = table.unstable[usize::from(window[at] & 0x1F)];
+        unstable |= bit & (bits >> (window[at + 1] & 0x3F) & 1).wrapping_neg();
+    });
+    each(of_three, |at, bit| {
+        let bits = table.unstable[usize::from(window[at] & 0x0F) << 6 | usize::from(window[at + 1] & 0x3F)];
+        unstable |= bit & (bits >> (window[at + 2] & 0x3F) & 1).wrapping_neg();
+    });
+    let (mut strict, mut found) = (0, 0);
+    each(unstable, |at, bit| {
+        let character = decode(&window[at..], length_beyond_ascii(window[at]));
+        let traits = character.map_or(0, |character| table.of(character));
+        found |= if traits & UNSTABLE != 0 { bit } else { 0 };
+        strict |= if traits & (COMPOSES | EXCLUDED) != 0 || bit & long != 0 { bit } else { 0 };
+    });
+    let before_another = of_two & found & found >> 2 | of_three & found & found >> 3;
+    let at_the_end = !below(WIDTH as u32 - 3);
+    (strict | before_another | at_the_end) & found
 }
 
-/// Bits of a window's characters.
-#[derive(Default)]
-struct Found {
-    unstable: u64,
-    /// Those of them that do more than reorder.
-    strict: u64,
-}
-
-impl Found {
-    #[inline(always)]
-    fn see(&mut self, at: usize, block: Bits, last: u8) {
-        self.unstable |= (block.unstable >> (last & 0x3F) & 1) << at;
-        self.strict |= (block.strict >> (last & 0x3F) & 1) << at;
+/// Calls `visit` with each bit of a window's set, and with its place.
+#[inline(always)]
+fn each(mut set: u64, mut visit: impl FnMut(usize, u64)) {
+    while set != 0 {
+        visit(set.trailing_zeros() as usize % WIDTH, set & set.wrapping_neg());
+        set &= set - 1;
     }
 }
 
