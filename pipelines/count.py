@@ -14,7 +14,7 @@ from pipelines.count_options import CountOptions
 from pipelines.count_parts import CountPart, part_bytes, plan_parts
 from pipelines.count_summary import CountSummary
 from pipelines.documents import Tally, total_tally
-from pipelines.earlier_count import EarlierCount
+from pipelines.earlier_count import EarlierCount, earlier_record
 from pipelines.input_hashes import InputHashes
 from pipelines.inputs import InputPlan, ReadOptions, plan_input
 from pipelines.memory import MemoryShares
@@ -84,12 +84,14 @@ def count(  # noqa: PLR0913 - one call a run, all by name
         options={**options.as_dict(), **dataclasses.asdict(read)},
         inputs=[{"path": file.path, "bytes": file.bytes, "modified": file.modified} for file in plan.files],
     )
+    # Before --replace removes anything.
+    record = None if incremental is None else earlier_record(incremental, run_plan)
     with RunDirectory.open(output, run_plan, mode, outputs=OUTPUTS) as directory:
         if directory.begun is Begun.FINISHED:
             return CountSummary.of(directory, already_finished=True)
         earlier = None
-        if incremental is not None:
-            earlier = EarlierCount.open(incremental, plan, run_plan, talk)
+        if incremental is not None and record is not None:
+            earlier = EarlierCount.of(incremental, record, plan, talk)
         if earlier is not None:
             talk.say(f"Taken from {earlier.root}: {_files(earlier, plan)}")
         known: Mapping[str, Mapping[str, str | int]] = {} if earlier is None else earlier.hashes

@@ -105,27 +105,16 @@ class EarlierCount:
     tallies: tuple[Tally, ...]
 
     @classmethod
-    def open(cls, root: str, plan: InputPlan, run_plan: RunPlan, talk: Talk) -> "EarlierCount | None":
+    def of(cls, root: str, record: Mapping[str, Any], plan: InputPlan, talk: Talk) -> "EarlierCount | None":
         """Look at an earlier run; None if nothing of it may be used, which is then told.
 
         Args:
             root: Its directory.
+            record: What `earlier_record` gave.
             plan: The new run's files.
-            run_plan: What the new run is to do.
             talk: Where to tell.
-
-        Raises:
-            InputError: There is no finished count.
-            OptionError: It counted otherwise.
         """
         files = RunFiles(root.rstrip("/") or "/")
-        record = files.read_json("run.json")
-        if record is None or record.get("command") != "count":
-            raise InputError(f"--incremental {root}: there is no finished run of tokenbeam count")
-        # Limits make no document's row.
-        options = {**record["options"], "context_limits": run_plan.options["context_limits"]}
-        if difference := option_difference(options, run_plan.options):
-            raise OptionError(f"--incremental: the run in {root} {difference}: count alike, or leave it out")
         if reason := _unusable(record):
             talk.warn(f"--incremental: all files are counted, as {root} {reason}")
             return None
@@ -143,6 +132,27 @@ class EarlierCount:
             bad=bad,
             tallies=tuple(_tallies(unchanged, before, bad)),
         )
+
+
+def earlier_record(root: str, run_plan: RunPlan) -> dict[str, Any]:
+    """Give the ``run.json`` of an earlier run that counted alike.
+
+    Args:
+        root: Its directory.
+        run_plan: What the new run is to do.
+
+    Raises:
+        InputError: There is no finished count.
+        OptionError: It counted otherwise.
+    """
+    record = RunFiles(root.rstrip("/") or "/").read_json("run.json")
+    if record is None or record.get("command") != "count":
+        raise InputError(f"--incremental {root}: there is no finished run of tokenbeam count")
+    # Limits make no document's row.
+    options = {**record["options"], "context_limits": run_plan.options["context_limits"]}
+    if difference := option_difference(options, run_plan.options):
+        raise OptionError(f"--incremental: the run in {root} {difference}: count alike, or leave it out")
+    return dict(record)
 
 
 def _unusable(record: Mapping[str, Any]) -> str | None:

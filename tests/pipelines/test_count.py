@@ -94,6 +94,7 @@ def run(
     workers: int = 1,
     beam_args: tuple[str, ...] = (),
     resume: bool = False,
+    replace: bool = False,
     incremental: Path | None = None,
     context_limits: Sequence[int] = (3, 0),
     talk: Talk | None = None,
@@ -104,7 +105,7 @@ def run(
         options=CountOptions.load(tokenizers, context_limits=context_limits),
         read=read,
         runtime=RuntimeOptions(memory=memory, workers=workers, beam_args=beam_args),
-        mode=RunMode(resume=resume),
+        mode=RunMode(resume=resume, replace=replace),
         talk=talk or Talk(quiet=True),
         incremental=None if incremental is None else str(incremental),
     )

@@ -157,6 +157,14 @@ def test_what_cannot_be_taken(corpus, tmp_path):
         run([str(corpus)], tmp_path / "out", incremental=earlier)
 
 
+def test_a_refused_run_replaces_nothing(corpus, tmp_path):
+    run([str(corpus)], tmp_path / "out")
+    before = result_hashes(tmp_path / "out")
+    with pytest.raises(InputError, match="there is no finished run"):
+        run([str(corpus)], tmp_path / "out", replace=True, incremental=tmp_path / "none")
+    assert result_hashes(tmp_path / "out") == before
+
+
 def test_in_an_object_store(corpus, tmp_path, read_paths):
     run([str(corpus)], tmp_path / "local")
     store = object_store.in_store(tmp_path / "earlier")
