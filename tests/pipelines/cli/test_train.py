@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,33 @@ def test_the_summary_goes_to_standard_error(corpus, tmp_path, capsys):
     ]
     record = json.loads((tmp_path / "out" / "run.json").read_text())
     assert record["records"] == {"read": 51, "kept": 50, "empty": 1, "bad": 0, "mended": 0, "not_nfc": 0}
+
+
+def test_what_was_mended_and_what_is_not_nfc_is_told(corpus, tmp_path, capsys):
+    with corpus.open("ab") as file:
+        file.write(b"caf\xe9\n" + unicodedata.normalize("NFD", "Việt Nam\nphở\n").encode())
+    out = tmp_path / "out"
+    assert train(corpus, out, "--vocab-size", "270", "--on-bad-record", "replace") == 0
+    said = capsys.readouterr().err
+    assert "  documents   54 (2.6 kB of text), 1 of them empty; mended with U+FFFD: 1\n" in said
+    assert "  not NFC     2 documents are not: --normalize nfc makes equal texts equal tokens\n" in said
+    records = json.loads((out / "run.json").read_text())["records"]
+    assert records == {"read": 54, "kept": 53, "empty": 1, "bad": 0, "mended": 1, "not_nfc": 2}
+    options = ("--on-bad-record", "replace", "--normalize", "nfc", "--replace")
+    assert train(corpus, out, "--vocab-size", "270", *options) == 0
+    assert "not NFC" not in capsys.readouterr().err
+    assert json.loads((out / "run.json").read_text())["records"] == records
+
+
+def test_what_the_command_line_may_not_mean_is_a_warning(corpus, tmp_path, capsys):
+    (tmp_path / "b.txt.gz").touch()
+    inputs = [str(corpus), str(tmp_path / "b.txt.gz")]
+    options = ["-o", str(tmp_path / "out"), "--vocab-size", "256", "--pretokenizer", "regex:x*", "--quiet"]
+    assert run(["train", *inputs, *options]) == 0
+    doubts = capsys.readouterr().err.splitlines()
+    assert [doubt.partition(": ")[0] for doubt in doubts] == ["Warning", "Warning"]
+    assert "--pretokenizer regex:x*: the pattern matches the empty text" in doubts[0]
+    assert "b.txt.gz: no bytes at all, which is read as no document" in doubts[1]
 
 
 def test_quiet_says_nothing(corpus, tmp_path, capfd):
