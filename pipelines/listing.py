@@ -89,6 +89,8 @@ def _is_record(path: str) -> bool:
 
 
 def _nothing_found(pattern: str) -> str:
+    if pattern == "-":
+        return "standard input cannot be read in parts: write it to a file first"
     if is_local(pattern) and Path(pattern).is_dir():
         return f"{pattern}: a directory with no files to read (names that start with '.' or '_' are skipped)"
     if _GLOB_CHARACTERS & set(pattern):

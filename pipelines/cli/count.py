@@ -120,6 +120,8 @@ def count(ctx: click.Context, /, **given: Any) -> int:
             "beam": beam_args or "in this process",
         }
         plan = plan_input(given["inputs"], read, split_bytes=part_bytes, output=given["output"])
+        for warning in plan.warnings():
+            talk.warn(warning)
         click.echo("\n".join(describe_plan(plan, running, {**options.as_dict(), **dataclasses.asdict(read)})))
         return DONE
     from pipelines.count import count as count_tokens  # noqa: PLC0415

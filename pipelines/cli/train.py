@@ -139,6 +139,8 @@ def train(ctx: click.Context, /, **given: Any) -> int:
             "beam": beam_args or "in this process",
         }
         plan = plan_input(given["inputs"], read, output=given["output"])
+        for warning in plan.warnings():
+            talk.warn(warning)
         click.echo("\n".join(describe_plan(plan, running, {**options.as_dict(), **dataclasses.asdict(read)})))
         return DONE
     from pipelines.train import train as train_tokenizer  # noqa: PLC0415

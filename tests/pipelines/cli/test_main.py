@@ -126,6 +126,7 @@ COUNT = ["count", "a.txt", "-o", "out", "--tokenizer", "bytes"]
         # Might be right with other files, another directory, or more packages.
         (1, ["train", "no.txt", "-o", "out"], "no.txt: no such file or directory; give a file, a directory or a glob"),
         (1, ["train", "no*.txt", "-o", "out"], "no*.txt: no file matches this pattern; check it, and quote it so tha"),
+        (1, ["train", "-", "-o", "out"], "standard input cannot be read in parts: write it to a file first"),
         (1, ["train", "hollow", "-o", "out"], "hollow: a directory with no files to read (names that start with '.'"),
         (1, ["train", "empty.txt", "-o", "out"], "empty.txt: no document, all input is empty; give files with text"),
         (1, ["train", "https://x.org/a", "-o", "out"], "https://x.org/a is a web address, which no filesystem of Beam"),

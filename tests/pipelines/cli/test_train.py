@@ -78,6 +78,8 @@ def test_what_the_command_line_may_not_mean_is_a_warning(corpus, tmp_path, capsy
     assert [doubt.partition(": ")[0] for doubt in doubts] == ["Warning", "Warning"]
     assert "--pretokenizer regex:x*: the pattern matches the empty text" in doubts[0]
     assert "b.txt.gz: no bytes at all, which is read as no document" in doubts[1]
+    assert run(["train", *inputs, *options, "--dry-run"]) == 0
+    assert capsys.readouterr().err.splitlines() == doubts[1:]
 
 
 def test_quiet_says_nothing(corpus, tmp_path, capfd):
