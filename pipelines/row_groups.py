@@ -1,6 +1,7 @@
 """Cuts a stream of rows into Parquet row groups at places that depend on the rows alone."""
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +29,7 @@ def row_groups(
         most_bytes: Bytes of values in a group, more by its last row; bounds what a reader holds at a time.
 
     Returns:
-        Tables with one chunk a column; none for no rows.
+        Tables with one chunk a column, dictionaries without values that the group has not; none for no rows.
 
     Raises:
         schemas.columns.SchemaError: A batch does not look like that.
@@ -49,10 +50,20 @@ def row_groups(
                 size += int(ends[-1]) - before
                 break
             waiting.append(table.slice(start, end - start))
-            yield pa.concat_tables(waiting).combine_chunks()
+            yield _closed(waiting)
             waiting, rows, size, start = [], 0, 0, end
     if rows:
-        yield pa.concat_tables(waiting).combine_chunks()
+        yield _closed(waiting)
+
+
+def _closed(rows: list[pa.Table]) -> pa.Table:
+    """Join the rows of a group. Its dictionaries have its own values alone, in the order in which they come."""
+    table = pa.concat_tables(rows).combine_chunks()
+    for place, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            values: Any = table.column(place).cast(field.type.value_type)
+            table = table.set_column(place, field, values.combine_chunks().dictionary_encode())
+    return table
 
 
 def _row_sizes(table: pa.Table) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":

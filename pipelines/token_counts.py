@@ -6,11 +6,11 @@ the part is done, and a resumed run leaves it out.
 """
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import groupby, pairwise
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import apache_beam as beam
 import numpy as np
@@ -32,7 +32,12 @@ from pipelines.run_files import RunFiles
 from schemas.document_tokens import SOURCE
 from tokenize_lib._native import text_sizes
 
+Sources: TypeAlias = Sequence[tuple[int, int]]
+"""Whose rows stand one after another: the ordinal of a file, and how many rows of it."""
+
 COUNT_STEP = "count"
+_ENOUGH_ROWS = 1 << 14
+_ENOUGH_BYTES = 1 << 20
 _MOST_RUNS = 64  # merged at a time; of each, a megabyte is held
 _MERGERS = 4
 _READERS = 16
@@ -122,12 +127,24 @@ class _PartCount:
         earlier = self._earlier
         for is_known, splits in groupby(self._part.splits, lambda split: earlier is not None and earlier.holds(split)):
             if is_known and earlier is not None:
-                for split in splits:
-                    yield from self._known(earlier, split)
+                yield from self._known(earlier, splits)
+            elif self._chats is None:
+                found = ((batch.source, batch.documents) for batch in self._read(tuple(splits)))
+                for sources, documents in _together(found):
+                    yield self._counted(DocumentBatch(sources[0][0], documents), sources)
             else:
-                yield from self._read(tuple(splits))
+                yield from self._read_chats(tuple(splits))
 
-    def _read(self, splits: tuple[Split, ...]) -> Iterator[pa.RecordBatch]:
+    def _read(self, splits: tuple[Split, ...]) -> Iterator[DocumentBatch]:
+        for item in read_splits(splits, self._plan.read, advance=_advance):
+            if isinstance(item, Tally):
+                self._tallies.append(item)
+            elif isinstance(item, BadRecords):
+                self._bad.append(_placed(item))
+            else:
+                yield item
+
+    def _read_chats(self, splits: tuple[Split, ...]) -> Iterator[pa.RecordBatch]:
         figures = _Figures()
         for item in read_splits(splits, self._plan.read, advance=_advance, chats=self._chats):
             if isinstance(item, Tally):
@@ -136,20 +153,26 @@ class _PartCount:
             elif isinstance(item, BadRecords):
                 self._bad.append(_placed(item))
             else:
-                yield figures.seeing(self._counted(item))
+                yield figures.seeing(self._counted(item, [(item.source, item.documents.num_rows)]))
 
-    def _known(self, earlier: EarlierReader, split: Split) -> Iterator[pa.RecordBatch]:
-        """Give the rows of a split that an earlier run counted."""
-        figures = _Figures()
+    def _known(self, earlier: EarlierReader, splits: Iterable[Split]) -> Iterator[pa.RecordBatch]:
+        """Give the rows of splits that an earlier run counted."""
         fields, tokenizers = len(self._plan.read.group_by), len(self._plan.options.tokenizers)
-        for batch in earlier.read(split):
-            columns = batch.columns[1:]
+        for sources, rows in _together(self._taken(earlier, splits)):
+            columns = rows.columns
             groups, sizes, tokens = columns[2 : 2 + fields], columns[2 + fields : 5 + fields], columns[-tokenizers:]
             self._totals.add(groups, _as_numbers(sizes), _as_numbers(tokens))
-            yield figures.seeing(self._row_batch(split.file.ordinal, columns))
-        self._tallies.append(figures.told(Tally(split.file.ordinal, split.start)))
+            yield self._row_batch(sources, columns)
 
-    def _counted(self, batch: DocumentBatch) -> pa.RecordBatch:
+    def _taken(self, earlier: EarlierReader, splits: Iterable[Split]) -> Iterator[tuple[int, pa.RecordBatch]]:
+        for split in splits:
+            figures = _Figures()
+            for batch in earlier.read(split):
+                rows = pa.RecordBatch.from_arrays(batch.columns[1:], names=self._schema.names[1:])
+                yield split.file.ordinal, figures.seeing(rows)
+            self._tallies.append(figures.told(Tally(split.file.ordinal, split.start)))
+
+    def _counted(self, batch: DocumentBatch, sources: Sources) -> pa.RecordBatch:
         tokenizers = self._plan.options.tokenizers
         has_id = self._plan.read.id_field is not None
         ids: pa.Array[Any] = batch.fields[0] if has_id else pa.nulls(batch.documents.num_rows, pa.string())
@@ -170,13 +193,39 @@ class _PartCount:
             ids = ids if has_id else chats.custom_ids
         self._totals.add(groups, _as_numbers(sizes), _as_numbers(tokens))
         kept = [values.cast(pa.string()) for values in (ids, *groups)]
-        return self._row_batch(batch.source, [batch.positions, *kept, *sizes, *chat, *tokens])
+        return self._row_batch(sources, [batch.positions, *kept, *sizes, *chat, *tokens])
 
-    def _row_batch(self, source: int, columns: "Sequence[pa.Array[Any]]") -> pa.RecordBatch:
-        """Give rows of one file; their dictionary has no other."""
-        path = pa.array([self._paths[source]])
-        sources = pa.DictionaryArray.from_arrays(np.zeros(len(columns[0]), np.int32), path)
-        return pa.RecordBatch.from_arrays([sources.cast(SOURCE), *columns], names=self._schema.names)
+    def _row_batch(self, sources: Sources, columns: "Sequence[pa.Array[Any]]") -> pa.RecordBatch:
+        ordinals = list(dict.fromkeys(ordinal for ordinal, _ in sources))
+        places = {ordinal: place for place, ordinal in enumerate(ordinals)}
+        indices = np.repeat([places[ordinal] for ordinal, _ in sources], [rows for _, rows in sources])
+        paths = pa.array([self._paths[ordinal] for ordinal in ordinals])
+        source = pa.DictionaryArray.from_arrays(indices.astype(np.int32), paths)
+        return pa.RecordBatch.from_arrays([source.cast(SOURCE), *columns], names=self._schema.names)
+
+
+def _together(batches: Iterable[tuple[int, pa.RecordBatch]]) -> Iterator[tuple[Sources, pa.RecordBatch]]:
+    """Join small batches of many files, as each costs as much as some thousand rows."""
+    waiting: list[tuple[int, pa.RecordBatch]] = []
+    rows = size = 0
+    for source, batch in batches:
+        waiting.append((source, batch))
+        rows += batch.num_rows
+        size += batch.nbytes
+        if rows >= _ENOUGH_ROWS or size >= _ENOUGH_BYTES:
+            yield _joined(waiting)
+            waiting, rows, size = [], 0, 0
+    if rows:
+        yield _joined(waiting)
+
+
+def _joined(batches: Sequence[tuple[int, pa.RecordBatch]]) -> tuple[Sources, pa.RecordBatch]:
+    sources = [(source, batch.num_rows) for source, batch in batches]
+    first = batches[0][1]
+    if len(batches) == 1:
+        return sources, first
+    columns = [pa.concat_arrays([batch.column(place) for _, batch in batches]) for place in range(first.num_columns)]
+    return sources, pa.RecordBatch.from_arrays(columns, names=first.schema.names)
 
 
 class _Figures:

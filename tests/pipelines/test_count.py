@@ -12,6 +12,7 @@ import pytest
 
 import pipelines.count_parts
 import pipelines.documents
+import pipelines.run_files
 import pipelines.token_counts
 from pipelines.count import count
 from pipelines.count_options import CountOptions
@@ -271,6 +272,22 @@ def test_files_that_are_documents(tmp_path):
         (0, 0, 0),
         (1, 0, 0),
     ]
+
+
+@pytest.mark.parametrize("enough", [1, 7, 1 << 14])
+def test_the_same_bytes_however_small_files_are_joined(tmp_path, monkeypatch, enough):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for number in range(60):
+        (folder / f"{number:02}.txt").write_text("word\n" * (number % 4))
+    small_row_groups = pipelines.run_files.row_groups
+    monkeypatch.setattr(pipelines.run_files, "row_groups", lambda *args: small_row_groups(*args, most_rows=5))
+    run([str(folder)], tmp_path / "together", tokenizers=["words"], read=ReadOptions())
+    monkeypatch.setattr(pipelines.token_counts, "_ENOUGH_ROWS", enough)
+    run([str(folder)], tmp_path / "out", tokenizers=["words"], read=ReadOptions())
+    assert result_hashes(tmp_path / "out") == result_hashes(tmp_path / "together")
+    run([str(folder)], tmp_path / "again", tokenizers=["words"], read=ReadOptions(), incremental=tmp_path / "out")
+    assert result_hashes(tmp_path / "again") == result_hashes(tmp_path / "together")
 
 
 def test_the_closing_words(corpus, reference):
