@@ -26,7 +26,7 @@ use crate::trie::Trie;
 pub const NO_SYMBOL: u32 = u32::MAX;
 
 /// Up to here a scan for the lowest rank beats the heap, and up to `FEW` it beats reading from left to right.
-const SHORT: usize = 48;
+const SHORT: usize = 32;
 const FEW: usize = 20;
 
 /// The last merge of those that make a token of its bytes, the only one that ever makes it.
@@ -287,13 +287,13 @@ impl BytePairModel {
     fn merge_short(&self, bytes: &[u8], symbols: &mut Vec<u32>, enough: usize) {
         let mut ids = [NO_SYMBOL; SHORT];
         let mut ranks = [NO_MERGE; SHORT]; // of the pair that begins at each place
-        let mut next = [0; SHORT];
-        let mut previous = [SHORT; SHORT];
+        let mut next = [0_u8; SHORT];
+        let mut previous = [SHORT as u8; SHORT];
         for (at, &byte) in bytes.iter().enumerate() {
             ids[at] = self.byte_ids[usize::from(byte)];
-            next[at] = at + 1;
+            next[at] = at as u8 + 1;
             if at > 0 {
-                previous[at] = at - 1;
+                previous[at] = at as u8 - 1;
                 ranks[at - 1] = self.merges.rank_of_bytes(bytes[at - 1], byte);
             }
         }
@@ -305,19 +305,18 @@ impl BytePairModel {
             if lowest == NO_MERGE {
                 break;
             }
-            let right = next[at];
-            let after = next[right];
+            let right = usize::from(next[at]);
+            let after = usize::from(next[right]);
+            let before = usize::from(previous[at]);
             ids[at] = self.merges.made(lowest);
             ids[right] = NO_SYMBOL;
             ranks[right] = NO_MERGE;
-            next[at] = after;
-            ranks[at] = if after < bytes.len() {
-                previous[after] = at;
-                self.merges.rank(ids[at], ids[after])
-            } else {
-                NO_MERGE
-            };
-            let before = previous[at];
+            next[at] = after as u8;
+            ranks[at] = NO_MERGE;
+            if after < bytes.len() {
+                previous[after] = at as u8;
+                ranks[at] = self.merges.rank(ids[at], ids[after]);
+            }
             if before < SHORT {
                 ranks[before] = self.merges.rank(ids[before], ids[at]);
             }
