@@ -7,7 +7,7 @@
 //! as if nothing stood around. So the bytes of each token, merged until two symbols are left, give
 //! the only pair that ever becomes that token.
 //!
-//! Nothing is merged here but at the start, where each token is. A sequence of tokens is what merging
+//! Short pretokens are merged so. Long ones need no merging: a sequence of tokens is what merging
 //! gives if each token is what its own bytes merge to, and if each two neighbours stay as they are
 //! when their bytes are merged: the first merge across an end of a token would come in those two
 //! alone as well. So a text is read from left to right, the longest token first, and a shorter one,
