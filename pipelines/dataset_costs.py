@@ -154,10 +154,10 @@ class _Sums:
             estimated = batch.column(estimate).to_numpy(zero_copy_only=False)
             self._estimates.update(np.unique(groups[estimated]).tolist())
 
-    def whole(self, groups: GroupIds) -> tuple[Counts, Marks]:
+    def whole(self) -> tuple[Counts, Marks]:
         """Give the sums of all documents, and whether they are an estimate, as of one group."""
         estimate = np.array([self._estimate or bool(self._estimates)])
-        return self._sums.values[: groups.count].sum(axis=0, keepdims=True), estimate
+        return self._sums.values.sum(axis=0, keepdims=True), estimate
 
     def of_groups(self, numbers: Counts) -> tuple[Counts, Marks]:
         """Give the sums of some groups, and which of them are estimates."""
@@ -169,7 +169,7 @@ def _rows(priced: Sequence[_Sums], groups: GroupIds, schema: pa.Schema) -> Itera
     """Give the rows of the table: of each model the whole, then the groups, some thousands at a time."""
     in_order = list(groups.sorted()) if _group_names(schema) else []
     for sums in priced:
-        yield _batch(sums.model, *sums.whole(groups), None, schema)
+        yield _batch(sums.model, *sums.whole(), None, schema)
         for start in range(0, len(in_order), _GROUPS_AT_ONCE):
             some = in_order[start : start + _GROUPS_AT_ONCE]
             numbers = np.array([number for number, _ in some], dtype=np.int64)

@@ -120,12 +120,13 @@ class RequestSums:
     def __init__(self, thresholds: Sequence[int]) -> None:
         self._thresholds = np.array(thresholds, dtype=np.int64)
         self._values: Counts = np.zeros((0, len(thresholds) + 1, len(SUMS)), dtype=np.int64)
+        self._groups = 0
         self._totals = [0] * len(SUMS)
 
     @property
     def values(self) -> Counts:
         """Sums so far: int64, groups by tiers by `SUMS`."""
-        return self._values
+        return self._values[: self._groups]
 
     def add(self, requests: RequestTokens, groups: Counts, group_count: int) -> None:
         """Add requests.
@@ -144,6 +145,7 @@ class RequestSums:
             grown = np.zeros((max(group_count, 2 * len(self._values)), *self._values.shape[1:]), dtype=np.int64)
             grown[: len(self._values)] = self._values
             self._values = grown
+        self._groups = max(self._groups, group_count)
         tiers = np.searchsorted(self._thresholds, requests.input, side="left")
         cells = groups * (len(self._thresholds) + 1) + tiers
         flat = self._values.reshape(-1, len(SUMS))
