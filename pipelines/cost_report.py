@@ -125,11 +125,16 @@ def format_price(price: Decimal | None) -> str:
 
 
 def _table(rows: Sequence[dict[str, Any]], groups: Sequence[str]) -> Iterator[str]:
-    amounts = ["requests", "input", "cached", "output", "in $/M", "out $/M", "in $", "out $", "total $"]
-    table = [["model", *groups, "tokenizer", "count", *amounts], *(_cells(row, groups) for row in rows)]
-    if not any(row["cached_tokens"] for row in rows):
-        cached = table[0].index("cached")
-        table = [[*row[:cached], *row[cached + 1 :]] for row in table]
+    amounts = ["requests", "input", "cached", "output", "in $/M", "out $/M", "in $", "out $", "request $", "total $"]
+    table = [
+        ["model", *map(_printable, groups), "tokenizer", "count", *amounts],
+        *(_cells(row, groups) for row in rows),
+    ]
+    for column, field in (("cached", "cached_tokens"), ("request $", "request_cost")):
+        if not any(row[field] for row in rows):
+            place = len(groups) + 3 + amounts.index(column)
+            amounts.remove(column)
+            table = [[*row[:place], *row[place + 1 :]] for row in table]
     widths = [max(len(row[place]) for row in table) for place in range(len(table[0]))]
     texts = len(groups) + 3
     for row in table:
@@ -141,15 +146,21 @@ def _cells(row: dict[str, Any], groups: Sequence[str]) -> list[str]:
     names = [_WHOLE if row["whole"] and place == 0 else row[name] for place, name in enumerate(groups)]
     return [
         row["model"],
-        *("-" if name is None else name for name in names),
+        *("-" if name is None else _printable(name) for name in names),
         row["tokenizer"],
         "estimate" if row["estimate"] else "exact",
         *(f"{row[name]:,}" for name in ("requests", "input_tokens", "cached_tokens", "output_tokens")),
         *(_price_range(row, name) for name in ("input_price", "output_price")),
         format_dollars(row["input_cost"] + row["cached_cost"]),
         format_dollars(row["output_cost"]),
+        format_dollars(row["request_cost"]),
         format_dollars(row["total_cost"]),
     ]
+
+
+def _printable(text: str) -> str:
+    """Give a text from the data with its control characters escaped: it may break lines or command a terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _price_range(row: dict[str, Any], name: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from pipelines import bad_records
 from pipelines.count_options import CountOptions
@@ -21,6 +22,7 @@ from pipelines.memory import MemoryShares
 from pipelines.paths import is_local
 from pipelines.progress import Talk, format_bytes
 from pipelines.run_directory import Begun, RunDirectory, RunPlan
+from pipelines.run_files import RunFiles
 from pipelines.run_mode import RunMode
 from pipelines.runner import RuntimeOptions, run_pipeline
 from pipelines.summary_rows import summary_rows
@@ -116,6 +118,7 @@ def count(  # noqa: PLR0913 - one call a run, all by name
                 ],
                 also={"tokenizers": options.describe()},
             )
+        _warn_of_absent_fields(directory.files, options, read, talk)
         return CountSummary.of(directory)
 
 
@@ -188,6 +191,29 @@ class _Counting:
         with self._talk.step("Summing up groups", step="sum") if is_long else contextlib.nullcontext():
             written = self._plan.files.write_parquet(SUMMARY, rows, options.summary_schema(read))
         self.groups = (written.rows or 1) - 1
+
+
+def _warn_of_absent_fields(files: RunFiles, options: CountOptions, read: ReadOptions, talk: Talk) -> None:
+    """Say which of the kept fields no record has: their names may be mistyped."""
+    flags = {
+        column: f"--group-by {name}" for column, name in zip(options.group_columns(read), read.group_by, strict=True)
+    }
+    if read.id_field is not None:
+        flags["id"] = f"--id-field {read.id_field}"
+    for name in files.list():
+        if flags and name.startswith("documents/"):
+            with files.open_parquet(name) as table:
+                for column in [column for column in flags if _has_value(table, column)]:
+                    del flags[column]
+    for flag in flags.values():
+        talk.warn(f"{flag}: no record has such a field; all its values are null")
+
+
+def _has_value(table: pq.ParquetFile, column: str) -> bool:
+    place = table.schema_arrow.get_field_index(column)
+    groups = (table.metadata.row_group(number) for number in range(table.metadata.num_row_groups))
+    statistics = (group.column(place).statistics for group in groups)
+    return any(found is None or found.has_min_max for found in statistics)
 
 
 def _files(earlier: EarlierCount, plan: InputPlan) -> str:

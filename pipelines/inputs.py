@@ -43,12 +43,14 @@ class InputPlan:
 
     def warnings(self) -> Iterator[str]:
         """Say what the files show that the person who named them may not know."""
-        hollow = [file for file in self.files if file.bytes == 0 and file.compression != "none"]
+        hollow = [
+            file for file in self.files if file.bytes == 0 and (file.compression != "none" or _has_row_groups(file))
+        ]
         if hollow:
             also = f" and {len(hollow) - 1} more" if len(hollow) > 1 else ""
             yield (
                 f"{hollow[0].path}{also}: no bytes at all, which is read as no document; "
-                f"a .{hollow[0].compression} file of an empty text has some, so this may be half an upload"
+                f"a {hollow[0].path.rpartition('.')[2]} file of no documents has some, so this may be half an upload"
             )
 
     def groups(self) -> Iterator[tuple[Split, ...]]:
@@ -113,6 +115,8 @@ def _has_row_groups(file: InputFile) -> bool:
 
 
 def _split_parquet(file: InputFile, options: ReadOptions, split_bytes: int) -> list[Split]:
+    if file.bytes == 0:
+        return []
     return [Split(file, *extent) for extent in split_row_groups(file, options, split_bytes)]
 
 

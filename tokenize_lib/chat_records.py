@@ -5,6 +5,7 @@ https://platform.openai.com/docs/guides/batch (``custom_id``, and the request in
 """
 
 import dataclasses
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -62,6 +63,11 @@ class _Record(_Request, gc=False):
     body: msgspec.Raw = msgspec.Raw()
     custom_id: Any = None
 
+
+# An escape of a high surrogate without a low one behind it, or of a low one without a high one before it.
+_LONE_SURROGATE = re.compile(
+    rb"(?i)(?<!\\)(?:\\\\)*(?:\\ud[89ab][0-9a-f]{2}(?!\\ud[c-f])|(?<!\\ud[89ab][0-9a-f]{2})\\ud[c-f][0-9a-f]{2})"
+)
 
 _record_decoder = msgspec.json.Decoder(_Record)
 _request_decoder = msgspec.json.Decoder(_Request)
@@ -217,6 +223,8 @@ def _decode(record: bytes) -> tuple[_Record, _Request, list[_Message]]:
             request = _request_decoder.decode(found.body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         # A field of another type is a DecodeError, too, and says where.
+        if _LONE_SURROGATE.search(record):
+            raise BadChatError("no chat: it has a lone surrogate") from None
         raise BadChatError(f"no chat: {error}") from None
     if request.messages is None:
         raise BadChatError("no chat: it has neither messages nor body.messages")

@@ -160,7 +160,11 @@ def _model(tiers: list[dict[str, Any]], where: str) -> OwnModel:
         raise InputError(f"{where}: over stands without prices for shorter requests: give those a row of their own")
     found = [OwnTier(over=0, prices=_prices(base, where))]
     for tier in higher:
-        over = _over(tier.pop("over", None), where)
+        if "over" not in tier:
+            raise InputError(
+                f"{where} has two prices without over: leave one out, or say over how many tokens it holds"
+            )
+        over = _over(tier.pop("over"), where)
         if tier.pop("tokenizer", tokenizer) != tokenizer:
             raise InputError(f"{where} has two tokenizers: name it once")
         found.append(OwnTier(over=over, prices=_prices(tier, f"{where}, over {over}")))

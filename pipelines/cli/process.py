@@ -1,4 +1,4 @@
-"""This process: its exit codes, its log, and how Ctrl-C ends it."""
+"""This process: its exit codes, its log, and how Ctrl-C or a scheduler ends it."""
 
 import contextlib
 import ctypes
@@ -11,6 +11,7 @@ import threading
 import warnings
 
 DONE, FAILED, WRONG_USAGE, TOO_MANY_BAD, INTERRUPTED = 0, 1, 2, 3, 130
+_STOPS = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: 143}  # 128 and the signal's number, as a shell has it
 _LARGEST_KEPT_BYTES = 32 << 20  # the most that glibc takes
 
 
@@ -51,7 +52,7 @@ def keep_freed_memory() -> None:
 
 
 def end_on_interrupt() -> None:
-    """Let Ctrl-C end the process at once, also while the main thread is in the kernel or waits for Beam.
+    """Let Ctrl-C or SIGTERM end the process at once, also while the main thread is in the kernel or waits for Beam.
 
     Python hands a signal to the main thread only when that runs Python code again. The signal's number, though, is
     written to a file descriptor at once; a thread waits for it there. What a run has written stays valid: files are
@@ -60,21 +61,23 @@ def end_on_interrupt() -> None:
     ours, pythons = socket.socketpair()
     pythons.settimeout(0)  # as Python asks of a wakeup descriptor
     signal.set_wakeup_fd(pythons.fileno(), warn_on_full_buffer=False)
-    signal.signal(signal.SIGINT, lambda *_: None)  # no KeyboardInterrupt: the thread below is on its way already
+    for stop in _STOPS:
+        signal.signal(stop, lambda *_: None)  # no KeyboardInterrupt: the thread below is on its way already
 
     def watch() -> None:
         with pythons:
-            while signal.SIGINT not in ours.recv(16):
-                pass
-            leave_interrupted()
+            while True:
+                for number in ours.recv(16):
+                    if number in _STOPS:
+                        leave_interrupted(_STOPS[signal.Signals(number)])
 
     threading.Thread(target=watch, name="interrupts", daemon=True).start()
 
 
-def leave_interrupted() -> None:
-    """End the process with one line and exit code 130, waiting for nothing."""
+def leave_interrupted(code: int = INTERRUPTED) -> None:
+    """End the process with one line, waiting for nothing."""
     os.write(2, b"\nStopped. The same command with --resume goes on from here.\n")
-    os._exit(INTERRUPTED)
+    os._exit(code)
 
 
 def leave(code: int, *, at_once: bool) -> None:

@@ -250,7 +250,7 @@ def test_a_compressed_file_of_no_bytes_is_an_empty_shard_that_is_told(tmp_path: 
     assert read(tmp_path).texts == [b"text"]
     [warning] = plan_input([str(tmp_path)], ReadOptions()).warnings()
     assert warning == (
-        f"{path}: no bytes at all, which is read as no document; a .{suffix} file of an empty text has some, so this "
+        f"{path}: no bytes at all, which is read as no document; a {suffix} file of no documents has some, so this "
         "may be half an upload"
     )
     files = read(tmp_path, document="file")

@@ -96,3 +96,11 @@ def test_prices_for_people(price_, said):
 
 def test_no_price_for_people():
     assert format_price(None) == "-"
+
+
+def test_control_characters_of_groups_are_escaped(tmp_path):
+    directory = counted(
+        tmp_path / "c", [[{"g": "a\nb", "tokens": 1}, {"g": "\x1b[31mred", "tokens": 1}]], groups=("g",)
+    )
+    lines = list(table_lines(costs(directory, options("gpt-4o"))))
+    assert sorted(line.split()[1] for line in lines[1:3]) == [r"\x1b[31mred", r"a\nb"]

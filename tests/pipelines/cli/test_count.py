@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -136,3 +137,29 @@ def test_killed_and_resumed(tmp_path):
     assert run(["count", *given, "-o", str(stopped), "--resume"]) == 0
     assert results(stopped) == results(whole)
     assert not (stopped / ".work").exists()
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_fields_that_no_record_has_are_told(tmp_path, capsys, kind):
+    (tmp_path / "corpus.jsonl").write_text('{"text": "a", "lang": null}\n{"text": "b", "lang": "km"}\n')
+    if kind == "parquet":
+        # A column that is not there is refused before; one that holds nothing is told.
+        pq.write_table(pa.table({"text": ["a"], "lang": ["x"], "nosuch": pa.nulls(1, pa.string()),
+                                 "idd": pa.nulls(1, pa.string())}), tmp_path / "corpus.parquet")  # fmt: skip
+    given = ["--tokenizer", "bytes", "--group-by", "lang", "--group-by", "nosuch", "--id-field", "idd"]
+    assert count(tmp_path / f"corpus.{kind}", tmp_path / "out", *given) == 0
+    warnings = [line for line in capsys.readouterr().err.splitlines() if line.startswith("Warning")]
+    assert warnings == [
+        "Warning: --group-by nosuch: no record has such a field; all its values are null",
+        "Warning: --id-field idd: no record has such a field; all its values are null",
+    ]
+
+
+def test_an_empty_parquet_shard_is_as_any_empty_shard(corpus, tmp_path):
+    assert count(corpus, tmp_path / "alone", "--tokenizer", "words") == 0
+    (corpus.parent / "data").mkdir()
+    corpus.rename(corpus.parent / "data" / corpus.name)
+    (corpus.parent / "data" / "empty.parquet").touch()
+    assert count(corpus.parent / "data", tmp_path / "both", "--tokenizer", "words") == 0
+    summary = "summary.parquet"
+    assert (tmp_path / "both" / summary).read_bytes() == (tmp_path / "alone" / summary).read_bytes()

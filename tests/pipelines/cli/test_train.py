@@ -130,7 +130,8 @@ def start(corpus, out, *options):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def test_a_run_stopped_by_ctrl_c_goes_on_to_the_same_bytes(tmp_path):
+@pytest.mark.parametrize(("stop", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_run_stopped_by_a_signal_goes_on_to_the_same_bytes(tmp_path, stop, code):
     letters = random.Random(1)  # noqa: S311
     corpus = tmp_path / "corpus.txt"
     words = ["".join(letters.choices("abcdefgh", k=letters.randint(2, 9))) for _ in range(60_000)]
@@ -142,9 +143,9 @@ def test_a_run_stopped_by_ctrl_c_goes_on_to_the_same_bytes(tmp_path):
         while not (out / ".work" / "run-state.json").exists():
             assert process.poll() is None
             time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(stop)
         said = process.communicate(timeout=60)
-    assert (process.returncode, said) == (130, ("", "\nStopped. The same command with --resume goes on from here.\n"))
+    assert (process.returncode, said) == (code, ("", "\nStopped. The same command with --resume goes on from here.\n"))
     with start(corpus, out, "--resume") as process:
         assert process.communicate(timeout=300) == ("", "")
     assert bytes_of(out) == bytes_of(tmp_path / "unbroken")
