@@ -60,7 +60,7 @@ $(venv)/created:
 # Editable: Python code is used as it lies here; the kernel is built again when its sources change. Not in isolation:
 # that has another path each time, for which all crates around Python would be compiled anew.
 $(venv)/installed: $(venv)/created pyproject.toml $(kernel)
-	@echo 'Installing Beam and Arrow, building the kernel: three minutes or so the first time, later up to one'
+	@echo 'Installing Beam and Arrow, building the kernel: about five minutes the first time, later up to one'
 	PATH="$(CURDIR)/$(venv)/bin:$$PATH" $(pip) install --no-build-isolation --editable .
 	@touch $@
 
