@@ -3,10 +3,10 @@
 Which records a part has depends on the names and sizes of the input files alone, so that its bytes do, too.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pipelines.inputs import InputPlan, Split
+from pipelines.splits import group_splits
 
 _LEAST_PART_BYTES = 8 << 20
 _LARGE_PART_BYTES = 128 << 20
@@ -40,17 +40,6 @@ def part_bytes(total: int) -> int:
 
 def plan_parts(plan: InputPlan) -> tuple[CountPart, ...]:
     """Put the splits of a plan, made with `part_bytes`, together to parts of half that size or more."""
-    return tuple(CountPart(number, splits) for number, splits in enumerate(_groups(plan)))
-
-
-def _groups(plan: InputPlan) -> Iterator[tuple[Split, ...]]:
-    group: list[Split] = []
-    work = 0
-    for split in sorted(plan.splits, key=lambda split: (split.file.ordinal, split.start)):
-        group.append(split)
-        work += split.work + _FILE_COST
-        if work >= plan.split_bytes // 2:
-            yield tuple(group)
-            group, work = [], 0
-    if group:
-        yield tuple(group)
+    in_order = sorted(plan.splits, key=lambda split: (split.file.ordinal, split.start))
+    groups = group_splits(in_order, least_work=plan.split_bytes // 2, file_cost=_FILE_COST)
+    return tuple(CountPart(number, splits) for number, splits in enumerate(groups))

@@ -11,7 +11,7 @@ from typing import cast
 
 from pipelines.formats.parquet import split_row_groups
 from pipelines.listing import FoundFile, list_files
-from pipelines.splits import Compression, Format, InputFile, ReadOptions, Split
+from pipelines.splits import Compression, Format, InputFile, ReadOptions, Split, group_splits
 from tokenize_lib.errors import InputError
 
 __all__ = ["InputFile", "InputPlan", "ReadOptions", "Split", "plan_input"]
@@ -55,16 +55,7 @@ class InputPlan:
 
     def groups(self) -> Iterator[tuple[Split, ...]]:
         """Give the splits in groups of half a split's work or more: many small files are few Beam elements."""
-        group: list[Split] = []
-        work = 0
-        for split in self.splits:
-            group.append(split)
-            work += split.work + _FILE_COST
-            if work >= self.split_bytes // 2:
-                yield tuple(group)
-                group, work = [], 0
-        if group:
-            yield tuple(group)
+        return group_splits(self.splits, least_work=self.split_bytes // 2, file_cost=_FILE_COST)
 
 
 def plan_input(

@@ -1,5 +1,6 @@
 """What is read, and how: the options, a file of the input, and the part of it that one worker reads."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -104,3 +105,17 @@ class Split:
     def work(self) -> int:
         """An estimate of the bytes to be processed."""
         return self.bytes * (1 if self.file.compression == "none" else 4)
+
+
+def group_splits(splits: Iterable[Split], *, least_work: int, file_cost: int) -> Iterator[tuple[Split, ...]]:
+    """Give splits in their order, in groups of `least_work` or more, save the last; opening each adds `file_cost`."""
+    group: list[Split] = []
+    work = 0
+    for split in splits:
+        group.append(split)
+        work += split.work + file_cost
+        if work >= least_work:
+            yield tuple(group)
+            group, work = [], 0
+    if group:
+        yield tuple(group)
