@@ -8,9 +8,15 @@ import click
 from pipelines.cli.cost_options import cost_options, pricing_options, refuse_without_model
 from pipelines.cli.grouped_help import GroupedCommand, option_group
 from pipelines.cli.process import DONE, TOO_MANY_BAD, configure_log
-from pipelines.cli.shared_options import READING, output_options, reading_options, running_options, talking_options
-from pipelines.machine import usable_cores, usable_memory
-from pipelines.progress import Talk, format_bytes
+from pipelines.cli.shared_options import (
+    READING,
+    output_options,
+    reading_options,
+    running_options,
+    runtime_options,
+    talking_options,
+)
+from pipelines.progress import Talk
 from pipelines.run_mode import RunMode
 from tokenize_lib.errors import OptionError
 
@@ -83,14 +89,12 @@ def count(ctx: click.Context, /, **given: Any) -> int:
     talk = Talk(quiet=given["quiet"])
 
     # Only now, as they load Beam and tokenizers: wrong options were found without.
-    from pipelines.cli.dry_run import describe_plan  # noqa: PLC0415
+    from pipelines.cli.dry_run import print_plan  # noqa: PLC0415
     from pipelines.count_options import CountOptions  # noqa: PLC0415
     from pipelines.count_parts import part_bytes  # noqa: PLC0415
     from pipelines.inputs import ReadOptions, plan_input  # noqa: PLC0415
-    from pipelines.runner import RuntimeOptions, take_beam_args  # noqa: PLC0415
 
-    beam_args = tuple(ctx.obj or ())
-    take_beam_args(beam_args)
+    runtime = runtime_options(ctx, given)
     read = ReadOptions(
         **{name: given[name] for name in READING}, id_field=given["id_field"], group_by=tuple(given["group_by"])
     )
@@ -106,23 +110,9 @@ def count(ctx: click.Context, /, **given: Any) -> int:
         context_limits=given["context_limits"],
         pretokenizer=given["pretokenizer"],
     )
-    runtime = RuntimeOptions(
-        memory=given["memory"] or usable_memory() // 2,
-        workers=given["workers"] if given["workers"] is not None else usable_cores(),
-        beam_args=beam_args,
-        debug=given["debug"],
-    )
     if given["dry_run"]:
-        running = {
-            "output": given["output"],
-            "workers": runtime.workers,
-            "memory": format_bytes(runtime.memory),
-            "beam": beam_args or "in this process",
-        }
         plan = plan_input(given["inputs"], read, split_bytes=part_bytes, output=given["output"])
-        for warning in plan.warnings():
-            talk.warn(warning)
-        click.echo("\n".join(describe_plan(plan, running, {**options.as_dict(), **dataclasses.asdict(read)})))
+        print_plan(plan, given, runtime, {**options.as_dict(), **dataclasses.asdict(read)}, talk)
         return DONE
     from pipelines.count import count as count_tokens  # noqa: PLC0415
 

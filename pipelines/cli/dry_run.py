@@ -2,9 +2,37 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from typing import Any
+
+import click
 
 from pipelines.inputs import InputFile, InputPlan
-from pipelines.progress import format_bytes
+from pipelines.progress import Talk, format_bytes
+from pipelines.runner import RuntimeOptions
+
+
+def print_plan(
+    plan: InputPlan, given: Mapping[str, Any], runtime: RuntimeOptions, options: Mapping[str, object], talk: Talk
+) -> None:
+    """Print what a command would do, its warnings aside.
+
+    Args:
+        plan: The files and their splits.
+        given: The command line's options, by name.
+        runtime: What became of those that do not change the result.
+        options: Those that do, by name.
+        talk: Where warnings go.
+    """
+    running = {
+        "output": given["output"],
+        "workers": runtime.workers,
+        "memory": format_bytes(runtime.memory),
+        **({"partitions": given["partitions"]} if "partitions" in given else {}),
+        "beam": runtime.beam_args or "in this process",
+    }
+    for warning in plan.warnings():
+        talk.warn(warning)
+    click.echo("\n".join(describe_plan(plan, running, options)))
 
 
 def describe_plan(plan: InputPlan, running: Mapping[str, object], options: Mapping[str, object]) -> Iterator[str]:

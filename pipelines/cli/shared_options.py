@@ -1,11 +1,19 @@
 """Options that every command that reads a corpus has, and what they become."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from pipelines.cli.config_file import config_option
 from pipelines.cli.grouped_help import Decorated, option_group
 from pipelines.cli.sizes import Size
+from pipelines.machine import usable_cores, usable_memory
+
+if TYPE_CHECKING:
+    from pipelines.runner import RuntimeOptions
 
 _output = option_group("Output")
 _reading = option_group("Reading")
@@ -71,3 +79,17 @@ talking_options = _all(
     _talking("--quiet", is_flag=True, help="Only warnings and errors."),
     _talking("--debug", is_flag=True, help="Show Beam's log, and where an error arose."),
 )
+
+
+def runtime_options(ctx: click.Context, given: dict[str, Any]) -> RuntimeOptions:
+    """Make one value of the running options and what is Beam's, which Beam is told."""
+    from pipelines.runner import RuntimeOptions, take_beam_args  # noqa: PLC0415 - loads Beam
+
+    beam_args = tuple(ctx.obj or ())
+    take_beam_args(beam_args)
+    return RuntimeOptions(
+        memory=given["memory"] or usable_memory() // 2,
+        workers=given["workers"] if given["workers"] is not None else usable_cores(),
+        beam_args=beam_args,
+        debug=given["debug"],
+    )

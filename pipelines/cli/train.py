@@ -7,9 +7,15 @@ import click
 
 from pipelines.cli.grouped_help import GroupedCommand, option_group
 from pipelines.cli.process import DONE, FAILED, configure_log
-from pipelines.cli.shared_options import READING, output_options, reading_options, running_options, talking_options
-from pipelines.machine import usable_cores, usable_memory
-from pipelines.progress import Talk, format_bytes
+from pipelines.cli.shared_options import (
+    READING,
+    output_options,
+    reading_options,
+    running_options,
+    runtime_options,
+    talking_options,
+)
+from pipelines.progress import Talk
 from pipelines.run_mode import RunMode
 from tokenize_lib.errors import OptionError
 from tokenize_lib.training_options import PretokenizeOptions, TrainOptions
@@ -115,33 +121,16 @@ def train(ctx: click.Context, /, **given: Any) -> int:
     talk = Talk(quiet=given["quiet"])
 
     # Only now, as they load Beam: wrong options were found without.
-    from pipelines.cli.dry_run import describe_plan  # noqa: PLC0415
+    from pipelines.cli.dry_run import print_plan  # noqa: PLC0415
     from pipelines.inputs import ReadOptions, plan_input  # noqa: PLC0415
-    from pipelines.runner import RuntimeOptions, take_beam_args  # noqa: PLC0415
 
-    beam_args = tuple(ctx.obj or ())
-    take_beam_args(beam_args)
+    runtime = runtime_options(ctx, given)
     if given["format"] == "chat":
         raise OptionError("--format chat is for tokenbeam count: train on the text of a field, as --format jsonl")
     read = ReadOptions(**{name: given[name] for name in READING})
-    runtime = RuntimeOptions(
-        memory=given["memory"] or usable_memory() // 2,
-        workers=given["workers"] if given["workers"] is not None else usable_cores(),
-        beam_args=beam_args,
-        debug=given["debug"],
-    )
     if given["dry_run"]:
-        running = {
-            "output": given["output"],
-            "workers": runtime.workers,
-            "memory": format_bytes(runtime.memory),
-            "partitions": given["partitions"],
-            "beam": beam_args or "in this process",
-        }
         plan = plan_input(given["inputs"], read, output=given["output"])
-        for warning in plan.warnings():
-            talk.warn(warning)
-        click.echo("\n".join(describe_plan(plan, running, {**options.as_dict(), **dataclasses.asdict(read)})))
+        print_plan(plan, given, runtime, {**options.as_dict(), **dataclasses.asdict(read)}, talk)
         return DONE
     from pipelines.train import train as train_tokenizer  # noqa: PLC0415
 
