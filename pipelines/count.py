@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from pipelines import bad_records
 from pipelines.count_options import CountOptions
 from pipelines.count_parts import CountPart, part_bytes, plan_parts
-from pipelines.count_summary import CountSummary
+from pipelines.count_summary import SUMMARY, CountSummary
 from pipelines.documents import Tally, total_tally
 from pipelines.earlier_count import EarlierCount, earlier_record
 from pipelines.input_hashes import InputHashes
@@ -40,7 +40,6 @@ from schemas.bad_records import BAD_RECORDS
 from tokenize_lib.errors import OptionError
 
 _LONG_SUMMING_BYTES = 16 << 20  # takes some seconds
-SUMMARY = "summary.parquet"
 OUTPUTS = ("documents/*.parquet", "bad_records/*.parquet", SUMMARY, "costs.parquet")
 
 
@@ -200,11 +199,12 @@ def _warn_of_absent_fields(files: RunFiles, options: CountOptions, read: ReadOpt
     }
     if read.id_field is not None:
         flags["id"] = f"--id-field {read.id_field}"
-    for name in files.list():
-        if flags and name.startswith("documents/"):
-            with files.open_parquet(name) as table:
-                for column in [column for column in flags if _has_value(table, column)]:
-                    del flags[column]
+    parts = [name for name in files.list() if name.startswith("documents/")] if flags else []
+    for name in parts:
+        with files.open_parquet(name) as table:
+            flags = {column: flag for column, flag in flags.items() if not _has_value(table, column)}
+        if not flags:
+            return
     for flag in flags.values():
         talk.warn(f"{flag}: no record has such a field; all its values are null")
 

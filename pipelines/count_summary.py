@@ -7,6 +7,8 @@ from typing import Any
 from pipelines.progress import format_bytes, format_seconds
 from pipelines.run_directory import RunDirectory
 
+SUMMARY = "summary.parquet"
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CountSummary:
@@ -27,7 +29,7 @@ class CountSummary:
     @classmethod
     def of(cls, directory: RunDirectory, *, already_finished: bool = False) -> "CountSummary":
         """Read the summary of a finished run."""
-        with directory.files.open_parquet("summary.parquet") as table:
+        with directory.files.open_parquet(SUMMARY) as table:
             [whole] = next(table.iter_batches(batch_size=1)).to_pylist()
         return cls(
             output=directory.files.root, record=directory.record(), whole=whole, already_finished=already_finished
