@@ -152,6 +152,11 @@ class Tokenizer(ABC):
     def _encode(self, texts: pa.Array[Any], taken: frozenset[str]) -> pa.LargeListArray[Any]:
         """Give the ids of each text, as ``large_list<uint32>``; otherwise as `_count`."""
 
+    def _no_such_id(self, place: int) -> InputError:
+        """Give the error for an id of a tokenizer whose vocabulary has a size."""
+        highest = (self.vocab_size or 0) - 1
+        return InputError(f"{place} is the id of no token of {self.name}: it has ids from 0 to {highest}")
+
     def _taken(self, special: Special) -> frozenset[str]:
         if isinstance(special, str):
             if special not in {"text", "allow", "deny"}:
@@ -265,7 +270,26 @@ def _name_of(texts: pa.Array[Any], row: int) -> str:
     return "the text" if row == 0 and len(texts) == 1 else f"text {row}"
 
 
-def starts_in(text: bytes, pieces: Sequence[bytes]) -> list[int] | None:
+def tokens_in(
+    text: bytes, ids: Sequence[int], pieces: Sequence[bytes], written: Sequence[bytes] | None = None
+) -> list[Token]:
+    """Give the tokens of a text, each with its place; without places if they do not stand there one behind the other.
+
+    Args:
+        text: The text.
+        ids: The id of each token.
+        pieces: What the vocabulary has for each.
+        written: What stands in the text for each, where that is not the piece.
+    """
+    written = pieces if written is None else written
+    starts = _starts_in(text, written)
+    if starts is None:
+        return [Token(place, piece, None, None) for place, piece in zip(ids, pieces, strict=True)]
+    spans = zip(ids, pieces, written, starts, strict=True)
+    return [Token(place, piece, start, start + len(shown)) for place, piece, shown, start in spans]
+
+
+def _starts_in(text: bytes, pieces: Sequence[bytes]) -> list[int] | None:
     """Give the bytes at which pieces begin that stand in a text one behind the other.
 
     None if they do not stand there, or anything but white space is left out.

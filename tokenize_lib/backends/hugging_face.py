@@ -125,9 +125,7 @@ class HuggingFaceTokenizer(Tokenizer):
         if 0 <= place < 2**32:
             token = self._made[frozenset(self.special_tokens)].id_to_token(place)
         if token is None:
-            raise InputError(
-                f"{place} is the id of no token of {self.name}: it has ids from 0 to {self.vocab_size - 1}"
-            )
+            raise self._no_such_id(place)
         return token
 
     def _bytes_of(self, token: str) -> bytes:

@@ -15,7 +15,7 @@ from tokenize_lib import _native
 from tokenize_lib.byte_pairs import BytePairs
 from tokenize_lib.errors import InputError
 from tokenize_lib.pretokenizers import build_pretokenizer
-from tokenize_lib.tokenizer import Special, Token, Tokenizer, one_text, starts_in
+from tokenize_lib.tokenizer import Special, Token, Tokenizer, one_text, tokens_in
 
 _METASPACE = "▁".encode()
 
@@ -69,14 +69,7 @@ class BytePairTokenizer(Tokenizer):
         """As `Tokenizer.tokens`; no offsets where normalization or ``metaspace`` changed the text."""
         whole: bytes = one_text(text)[0].as_py()
         ids = self.encode(whole, special=special)
-        pieces = self._bytes_of(ids)
-        starts = starts_in(whole, pieces)
-        if starts is None:
-            return [Token(place, piece, None, None) for place, piece in zip(ids, pieces, strict=True)]
-        return [
-            Token(place, piece, start, start + len(piece))
-            for place, piece, start in zip(ids, pieces, starts, strict=True)
-        ]
+        return tokens_in(whole, ids, self._bytes_of(ids))
 
     def _count(self, texts: pa.Array[Any], taken: frozenset[str]) -> pa.Int64Array:
         return self._model.count(self._pretokenizer, texts, self._cut_out(taken))
@@ -103,9 +96,7 @@ class BytePairTokenizer(Tokenizer):
         for place in ids:
             token = tokens[place] if 0 <= place < len(tokens) else None
             if token is None:
-                raise InputError(
-                    f"{place} is the id of no token of {self.name}: it has ids from 0 to {len(tokens) - 1}"
-                )
+                raise self._no_such_id(place)
             found.append(token)
         return found
 

@@ -55,9 +55,7 @@ class SentencePieceTokenizer(Tokenizer):
         """As `Tokenizer.decode`, by sentencepiece: normalized text; bytes that are no UTF-8 become U+FFFD."""
         for place in ids:
             if not 0 <= place < self.vocab_size:
-                raise InputError(
-                    f"{place} is the id of no token of {self.name}: it has ids from 0 to {self.vocab_size - 1}"
-                )
+                raise self._no_such_id(place)
         text: str = self._processor.decode(list(ids))
         return text.encode()
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from tokenize_lib.encoder import Encoder
-from tokenize_lib.tokenizer import IDS, Special, Token, Tokenizer, one_text, starts_in, strings_of
+from tokenize_lib.tokenizer import IDS, Special, Token, Tokenizer, one_text, strings_of, tokens_in
 from tokenize_lib.vocabulary import Vocabulary
 
 
@@ -54,13 +54,8 @@ class VocabularyTokenizer(Tokenizer):
         options = self._encoder.vocabulary.options
         pieces = [self._encoder.vocabulary.tokens[place] for place in ids]
         prefix, suffix = ((mark or "").encode() for mark in (options.continuing_prefix, options.end_of_word))
-        starts = starts_in(whole, [piece.removeprefix(prefix).removesuffix(suffix) for piece in pieces])
-        if starts is None:
-            return [Token(place, piece, None, None) for place, piece in zip(ids, pieces, strict=True)]
-        return [
-            Token(place, piece, start, start + len(piece.removeprefix(prefix).removesuffix(suffix)))
-            for place, piece, start in zip(ids, pieces, starts, strict=True)
-        ]
+        unmarked = [piece.removeprefix(prefix).removesuffix(suffix) for piece in pieces]
+        return tokens_in(whole, ids, pieces, unmarked)
 
     def _count(self, texts: pa.Array[Any], taken: frozenset[str]) -> pa.Int64Array:
         lists: Any = self._encode(texts, taken)
