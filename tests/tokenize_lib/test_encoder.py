@@ -11,43 +11,13 @@ from tokenizers import Tokenizer
 from tests.oracles import bpe
 from tests.oracles import pretokenizers as pretokenizer_oracle
 from tests.tokenize_lib.formats.vocabularies import TEXTS, vocabulary_of
-from tokenize_lib import Encoder, InputError, PretokenizeOptions, TrainOptions, load
+from tests.tokenize_lib.small_models import ON_CHARACTERS, SPECIALS, cut_as, model_of
+from tokenize_lib import Encoder, InputError, TrainOptions, load
 from tokenize_lib.formats import tiktoken_ranks, tokenizer_json
-
-SPECIALS = ("[UNK]", "<|end|>")
-
-
-def model_of(options: TrainOptions) -> bpe.Model:
-    pretokens: dict[str, int] = {}
-    for text in TEXTS * 3:
-        for pretoken in pretokenizer_oracle.split(text, options.pretokenize):
-            pretokens[pretoken] = pretokens.get(pretoken, 0) + 1
-    return bpe.train(list(pretokens.items()), options)
-
-
-def cut_as(name: str) -> PretokenizeOptions:
-    return PretokenizeOptions(pretokenizer=name, special_tokens=SPECIALS)
-
 
 OPTIONS = {
     "bytes": TrainOptions(vocab_size=330, pretokenize=cut_as("gpt2")),
-    "characters": TrainOptions(
-        vocab_size=200, alphabet="characters", unk_token="[UNK]", pretokenize=cut_as("whitespace")
-    ),
-    "end of word": TrainOptions(
-        vocab_size=200, alphabet="characters", unk_token="[UNK]", end_of_word="</w>", pretokenize=cut_as("whitespace")
-    ),
-    "continuing prefix": TrainOptions(
-        vocab_size=250, alphabet="characters", unk_token="[UNK]", continuing_prefix="##", pretokenize=cut_as("bert")
-    ),
-    "separate end of word": TrainOptions(
-        vocab_size=200,
-        alphabet="characters",
-        unk_token="[UNK]",
-        end_of_word="</w>",
-        end_of_word_mark="separate",
-        pretokenize=cut_as("whitespace"),
-    ),
+    **ON_CHARACTERS,
 }
 MODELS = {name: model_of(options) for name, options in OPTIONS.items()}
 ENCODERS = {name: Encoder(vocabulary_of(model)) for name, model in MODELS.items()}

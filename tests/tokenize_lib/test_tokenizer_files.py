@@ -17,15 +17,13 @@ import tokenizers
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.oracles import bpe
-from tests.oracles import pretokenizers as pretokenizer_oracle
 from tests.tokenize_lib import texts as some
 from tests.tokenize_lib.formats.vocabularies import TEXTS, vocabulary_of
+from tests.tokenize_lib.small_models import ON_CHARACTERS, SPECIALS, cut_as, model_of
 from tokenize_lib import (
     Encoder,
     InputError,
     OptionError,
-    PretokenizeOptions,
     Token,
     Tokenizer,
     TrainOptions,
@@ -36,13 +34,6 @@ from tokenize_lib.formats import tiktoken_ranks, tokenizer_json
 from tokenize_lib.rank_files import read_ranks, render_ranks
 from tokenize_lib.tokenizer_files import TokenizerFiles, tokenizer_of_files
 
-SPECIALS = ("[UNK]", "<|end|>")
-
-
-def cut_as(name: str, **others: object) -> PretokenizeOptions:
-    return PretokenizeOptions(pretokenizer=name, special_tokens=SPECIALS, **others)
-
-
 OPTIONS = {
     "gpt2": TrainOptions(vocab_size=330, pretokenize=cut_as("gpt2")),
     "o200k": TrainOptions(vocab_size=330, pretokenize=cut_as("o200k")),
@@ -50,23 +41,7 @@ OPTIONS = {
     "nfkc": TrainOptions(vocab_size=330, pretokenize=cut_as("cl100k", normalize="nfkc", lowercase=True)),
     "metaspace": TrainOptions(vocab_size=330, pretokenize=cut_as("metaspace")),
     "bert": TrainOptions(vocab_size=330, pretokenize=cut_as("bert")),
-    "characters": TrainOptions(
-        vocab_size=200, alphabet="characters", unk_token="[UNK]", pretokenize=cut_as("whitespace")
-    ),
-    "end of word": TrainOptions(
-        vocab_size=200, alphabet="characters", unk_token="[UNK]", end_of_word="</w>", pretokenize=cut_as("whitespace")
-    ),
-    "continuing prefix": TrainOptions(
-        vocab_size=250, alphabet="characters", unk_token="[UNK]", continuing_prefix="##", pretokenize=cut_as("bert")
-    ),
-    "separate end of word": TrainOptions(
-        vocab_size=200,
-        alphabet="characters",
-        unk_token="[UNK]",
-        end_of_word="</w>",
-        end_of_word_mark="separate",
-        pretokenize=cut_as("whitespace"),
-    ),
+    **ON_CHARACTERS,
 }
 LOSSLESS = ("gpt2", "o200k", "regex")
 AS_HUGGING_FACE = [kind for kind in OPTIONS if kind != "separate end of word"]
@@ -74,11 +49,7 @@ AS_HUGGING_FACE = [kind for kind in OPTIONS if kind != "separate end of word"]
 
 @functools.cache
 def vocabulary(kind: str) -> Vocabulary:
-    pretokens: dict[str, int] = {}
-    for text in TEXTS * 3:
-        for pretoken in pretokenizer_oracle.split(text, OPTIONS[kind].pretokenize):
-            pretokens[pretoken] = pretokens.get(pretoken, 0) + 1
-    return vocabulary_of(bpe.train(list(pretokens.items()), OPTIONS[kind]))
+    return vocabulary_of(model_of(OPTIONS[kind]))
 
 
 def run_files(kind: str) -> dict[str, bytes]:
