@@ -5,16 +5,13 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.document_batches import ipc_batch
+from pipelines.document_batches import SplitBad, ipc_batch
 from pipelines.documents import Tally
-from pipelines.inputs import InputPlan
 from schemas.bad_records import BAD_RECORDS
 from schemas.columns import conform
 
 
-def number_bad_records(
-    plan: InputPlan, tallies: Iterable[Tally], bad: Iterable[tuple[tuple[int, int], bytes]]
-) -> pa.Table:
+def number_bad_records(tallies: Iterable[Tally], bad: Iterable[SplitBad]) -> pa.Table:
     """Give the table of `schemas.bad_records` for what `ReadDocuments` put out, sorted by source and position.
 
     A worker numbers rows within its split; the rows of the splits before it are added here. (A file that is one
@@ -27,12 +24,12 @@ def number_bad_records(
         rows_before[source, tally.start] = rows
         rows += tally.rows
     tables = [BAD_RECORDS.empty_table()]
-    for split, encoded in bad:
-        records = ipc_batch(encoded)
+    for split in bad:
+        records = ipc_batch(split.records)
         columns = [
-            pa.repeat(pa.scalar(plan.files[split[0]].path), records.num_rows),
+            pa.repeat(pa.scalar(split.path), records.num_rows),
             records.column("position"),
-            pc.add(records.column("row"), rows_before.get(split, 0) + 1),
+            pc.add(records.column("row"), rows_before.get((split.source, split.start), 0) + 1),
             records.column("reason"),
         ]
         tables.append(

@@ -164,7 +164,7 @@ class _Counting:
         return total
 
     def _count(self, parts: Sequence[CountPart]) -> None:
-        known = () if self._earlier is None else self._earlier.rows.row_groups
+        known = () if self._earlier is None else self._earlier.rows.places
         size = sum(split.bytes for part in parts for split in part.splits if split.file.ordinal not in known)
         with self._talk.step("Counting tokens", step=COUNT_STEP, total=size) as progress:
             runtime = self._runtime.for_work(size)
@@ -173,8 +173,9 @@ class _Counting:
 
     def _write_bad_records(self, notes: Sequence[PartNote], tallies: Sequence[Tally]) -> None:
         parts = [number for number, note in enumerate(notes) if note.bad]
-        bad = [found for part in parts for found in bad_records_of(self._plan.files, part)]
-        table = bad_records.number_bad_records(self._inputs, tallies, bad)
+        paths = [file.path for file in self._inputs.files]
+        bad = [found for part in parts for found in bad_records_of(self._plan.files, part, paths)]
+        table = bad_records.number_bad_records(tallies, bad)
         if self._earlier is not None:
             both = pa.concat_tables([table, self._earlier.bad])
             table = both.sort_by([("source", "ascending"), ("position", "ascending")])

@@ -1,7 +1,7 @@
 """The elements of the reading step: Arrow batches of documents and of bad records."""
 
 from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 import apache_beam as beam
 import pyarrow as pa
@@ -50,6 +50,15 @@ class BadRecords:
     source: int
     start: int
     records: pa.RecordBatch
+
+
+class SplitBad(NamedTuple):
+    """`BadRecords` as they are sent: with the path of the file, and the records as an IPC stream."""
+
+    source: int
+    start: int
+    path: str
+    records: bytes
 
 
 class DocumentBatchCoder(beam.coders.Coder):  # type: ignore[misc]

@@ -12,14 +12,14 @@ import apache_beam as beam
 import pyarrow as pa
 
 from pipelines import progress
-from pipelines.dealing import Deal
-from pipelines.document_batches import BadRecords, DocumentBatch, ipc_bytes
+from pipelines.dealing import Deal, DealtFile
+from pipelines.document_batches import BadRecords, DocumentBatch, SplitBad, ipc_bytes
 from pipelines.formats.blocks import Block
 from pipelines.formats.parquet import read_rows
 from pipelines.formats.streams import open_file
 from pipelines.formats.text import count_newlines, read_line_records
 from pipelines.formats.whole_files import read_file_documents
-from pipelines.inputs import InputFile, InputPlan, ReadOptions, Split
+from pipelines.inputs import InputFile, ReadOptions, Split
 from tokenize_lib.chat import ChatReader
 from tokenize_lib.errors import InputError
 
@@ -151,8 +151,8 @@ def _describe(file: InputFile, split_start: int, bad: dict[str, int | str], opti
 
 
 # Spelled out, so that Beam knows the type, and with it the coder, of each output.
-_TallyOutput: TypeAlias = beam.pvalue.TaggedOutput[Literal["tallies"], Tally]
-_BadOutput: TypeAlias = beam.pvalue.TaggedOutput[Literal["bad"], tuple[tuple[int, int], bytes]]
+_TallyOutput: TypeAlias = beam.pvalue.TaggedOutput[Literal["tallies"], tuple[Tally, ...]]
+_BadOutput: TypeAlias = beam.pvalue.TaggedOutput[Literal["bad"], SplitBad]
 
 
 class _ReadSplits(beam.DoFn):  # type: ignore[misc]
@@ -161,35 +161,43 @@ class _ReadSplits(beam.DoFn):  # type: ignore[misc]
 
     def process(self, splits: tuple[Split, ...]) -> Iterator[DocumentBatch | _TallyOutput | _BadOutput]:
         advance = partial(progress.advance, self._step)
+        paths = {split.file.ordinal: split.file.path for split in splits}
+        tallies: list[Tally] = []
         for item in read_splits(splits, self._options, block_bytes=self._block_bytes, advance=advance):
             if isinstance(item, Tally):
-                yield beam.pvalue.TaggedOutput("tallies", item)
+                tallies.append(item)
             elif isinstance(item, BadRecords):
-                yield beam.pvalue.TaggedOutput("bad", ((item.source, item.start), ipc_bytes(item.records)))
+                bad = SplitBad(item.source, item.start, paths[item.source], ipc_bytes(item.records))
+                yield beam.pvalue.TaggedOutput("bad", bad)
             else:
                 yield item
+        yield beam.pvalue.TaggedOutput("tallies", tuple(tallies))
 
 
 class ReadDocuments(beam.PTransform):  # type: ignore[misc]
-    """Reads a plan's splits: outputs ``documents``, ``tallies`` and ``bad``.
+    """Reads splits, those of a plan in its `InputPlan.groups`: outputs ``documents``, ``tallies`` and ``bad``.
 
     documents: `DocumentBatch`; let a step of the same stage consume them, so that they are not sent.
-    tallies: a `Tally` a split. bad: ((file ordinal, start of the split), `BadRecords.records` as an IPC stream), which
-        `pipelines.bad_records` makes a table of.
+    tallies: a tuple a group, with a `Tally` a split. bad: `SplitBad`, which `pipelines.bad_records` makes a table of.
     step: the name under which progress is told, in bytes of stored files (in all: `InputPlan.bytes`) and documents.
     """
 
     def __init__(
-        self, plan: InputPlan, options: ReadOptions, *, step: str = "read", block_bytes: int = BLOCK_BYTES
+        self,
+        groups: Sequence[tuple[Split, ...]] | DealtFile,
+        options: ReadOptions,
+        *,
+        step: str = "read",
+        block_bytes: int = BLOCK_BYTES,
     ) -> None:
         super().__init__()
-        self._plan, self._read = plan, _ReadSplits(options, step, block_bytes)
+        self._groups, self._read = groups, _ReadSplits(options, step, block_bytes)
 
     def expand(self, begin: beam.pvalue.PBegin) -> Any:
         """Deal the splits out, and read them."""
         return (
             begin
-            | "Deal splits to workers" >> Deal(list(self._plan.groups()))
+            | "Deal splits to workers" >> Deal(self._groups)
             | "Read documents" >> beam.ParDo(self._read).with_outputs("tallies", "bad", main="documents")
         )
 

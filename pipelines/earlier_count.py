@@ -37,15 +37,25 @@ class RowGroup:
 
 @dataclasses.dataclass(frozen=True)
 class EarlierRows:
-    """Where the rows of unchanged files are, for a worker: row groups that may have some, by ordinal of the file."""
+    """Where the rows of unchanged files are, for a worker.
+
+    Attributes:
+        files: The earlier run's files.
+        row_groups: Those that may have some.
+        places: By ordinal of the file, which of them: from the first up to but without the second number.
+    """
 
     files: RunFiles
-    row_groups: Mapping[int, tuple[RowGroup, ...]]
+    row_groups: tuple[RowGroup, ...]
+    places: Mapping[int, tuple[int, int]]
 
     def of(self, splits: Sequence[Split]) -> "EarlierRows":
         """Give what these splits need."""
-        ordinals = {split.file.ordinal for split in splits} & self.row_groups.keys()
-        return EarlierRows(self.files, {ordinal: self.row_groups[ordinal] for ordinal in sorted(ordinals)})
+        ordinals = sorted({split.file.ordinal for split in splits} & self.places.keys())
+        first = min((self.places[ordinal][0] for ordinal in ordinals), default=0)
+        end = max((self.places[ordinal][1] for ordinal in ordinals), default=0)
+        places = {ordinal: (self.places[ordinal][0] - first, self.places[ordinal][1] - first) for ordinal in ordinals}
+        return EarlierRows(self.files, self.row_groups[first:end], places)
 
 
 class EarlierReader:
@@ -57,12 +67,12 @@ class EarlierReader:
 
     def holds(self, split: Split) -> bool:
         """Whether the split's file was counted before."""
-        return split.file.ordinal in self._rows.row_groups
+        return split.file.ordinal in self._rows.places
 
     def read(self, split: Split) -> Iterator[pa.RecordBatch]:
         """Give the rows of a split, as the earlier run wrote them."""
         whole = split.file.compression != "none" or split.start == split.end
-        for group in self._rows.row_groups[split.file.ordinal]:
+        for group in self._rows.row_groups[slice(*self._rows.places[split.file.ordinal])]:
             self._load(group)
             first, end = self._places.get(split.file.path, (0, 0))
             if not whole:
@@ -128,7 +138,7 @@ class EarlierCount:
             root=files.root,
             unchanged=unchanged,
             hashes=hashes,
-            rows=EarlierRows(files, _row_groups(files, record, unchanged)),
+            rows=_rows(files, record, unchanged),
             bad=bad,
             tallies=tuple(_tallies(unchanged, before, bad)),
         )
@@ -187,9 +197,7 @@ def _tallies(unchanged: Sequence[InputFile], before: Mapping[str, Any], bad: pa.
         yield Tally(file.ordinal, 0, bad=counted.get(file.path, 0), **marks)
 
 
-def _row_groups(
-    files: RunFiles, record: Mapping[str, Any], unchanged: Sequence[InputFile]
-) -> dict[int, tuple[RowGroup, ...]]:
+def _rows(files: RunFiles, record: Mapping[str, Any], unchanged: Sequence[InputFile]) -> EarlierRows:
     with ThreadPoolExecutor(_READERS) as pool:
         by_part = pool.map(lambda name: _groups_of_part(files, name), _outputs(record, "documents/"))
         groups = [group for part in by_part for group in part]
@@ -197,10 +205,9 @@ def _row_groups(
     firsts = [group.first_source for group in groups if group.first_source is not None]
     lasts = [group.last_source for group in groups if group.last_source is not None]
     if len(firsts) != len(groups) or len(lasts) != len(groups):
-        return {file.ordinal: tuple(groups) for file in unchanged}
+        return EarlierRows(files, tuple(groups), {file.ordinal: (0, len(groups)) for file in unchanged})
     places = {file.ordinal: (bisect_left(lasts, file.path), bisect_right(firsts, file.path)) for file in unchanged}
-    shared = {place: tuple(groups[slice(*place)]) for place in set(places.values())}
-    return {ordinal: shared[place] for ordinal, place in places.items()}
+    return EarlierRows(files, tuple(groups), places)
 
 
 def _groups_of_part(files: RunFiles, name: str) -> list[RowGroup]:

@@ -1,7 +1,8 @@
 """Documents to the pretoken table: one pass over the corpus, and each distinct pretoken once with its count."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -12,9 +13,10 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
 from pipelines import bad_records
-from pipelines.document_batches import DocumentBatch
+from pipelines.dealing import DealtFile
+from pipelines.document_batches import DocumentBatch, SplitBad
 from pipelines.documents import ReadDocuments, Tally, total_tally
-from pipelines.inputs import InputPlan, ReadOptions
+from pipelines.inputs import ReadOptions, Split
 from pipelines.memory import MemoryShares
 from pipelines.partial_tables import PartialTable, read_partial_table, write_partial_tables
 from pipelines.run_files import RunFiles
@@ -37,15 +39,13 @@ class PretokenPlan:
     Attributes:
         files: The run's files.
         options: What is trained.
-        inputs: What is read.
-        read: How.
+        read: How the input is read.
         partitions: Files of the table; a pretoken's file depends on its bytes and on this number alone.
         shares: What a worker may hold.
     """
 
     files: RunFiles
     options: TrainOptions
-    inputs: InputPlan
     read: ReadOptions
     partitions: int
     shares: MemoryShares
@@ -160,11 +160,11 @@ class _Conclude(beam.DoFn):  # type: ignore[misc]
         self._plan = plan
 
     def process(
-        self, _: bytes, parts: list[TablePart], tallies: list[Tally], bad: list[tuple[tuple[int, int], bytes]]
+        self, _: bytes, parts: list[TablePart], tallies: list[tuple[Tally, ...]], bad: list[SplitBad]
     ) -> Iterator[None]:
-        total = total_tally(tallies)
+        total = total_tally(itertools.chain.from_iterable(tallies))
         if bad:
-            table = bad_records.number_bad_records(self._plan.inputs, tallies, bad)
+            table = bad_records.number_bad_records(itertools.chain.from_iterable(tallies), bad)
             self._plan.files.write_parquet("bad_records/part-00000.parquet", table, BAD_RECORDS)
         counted = {
             "records": total.figures(),
@@ -175,9 +175,17 @@ class _Conclude(beam.DoFn):  # type: ignore[misc]
         yield from ()
 
 
-def count_pretokens(pipeline: beam.Pipeline, plan: PretokenPlan) -> None:
-    """Apply the pass to a pipeline: it leaves ``pretokens/``, ``bad_records/`` and the figures in `COUNTED`."""
-    read = pipeline | "Read" >> ReadDocuments(plan.inputs, plan.read, step=READ_STEP)
+def count_pretokens(
+    pipeline: beam.Pipeline, plan: PretokenPlan, groups: Sequence[tuple[Split, ...]] | DealtFile
+) -> None:
+    """Apply the pass to a pipeline: it leaves ``pretokens/``, ``bad_records/`` and the figures in `COUNTED`.
+
+    Args:
+        pipeline: The pipeline.
+        plan: What the pass needs to know.
+        groups: What is read, as `InputPlan.groups` gives it.
+    """
+    read = pipeline | "Read" >> ReadDocuments(groups, plan.read, step=READ_STEP)
     parts = (
         read.documents
         | "Count pretokens" >> beam.ParDo(_CountPretokens(plan))

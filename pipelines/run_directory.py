@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Self, TextIO
 
 from pipelines.paths import filesystem_obstacle, is_local
-from pipelines.run_files import UNFINISHED, WORK, RunFiles, output_errors
+from pipelines.run_files import PLANNED, UNFINISHED, WORK, RunFiles, output_errors
 from pipelines.run_mode import RunMode
 from pipelines.versions import tokenbeam_version, versions
 from tokenize_lib.errors import OptionError, OutputError
@@ -228,7 +228,7 @@ def _judge(files: RunFiles, plan: RunPlan, mode: RunMode, outputs: Sequence[str]
 
 def _worth_resuming(names: Sequence[str]) -> bool:
     """Whether there is more than the marks of a run that was stopped before it had done anything."""
-    return any(name not in (_STATE, _LOCK) and not name.startswith(_UNFINISHED) for name in names)
+    return any(name not in (_STATE, _LOCK) and not name.startswith((_UNFINISHED, f"{PLANNED}/")) for name in names)
 
 
 def _difference(found: Mapping[str, Any], plan: RunPlan, *, finished: bool) -> str | None:

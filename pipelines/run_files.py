@@ -26,6 +26,8 @@ from tokenize_lib.errors import OutputError
 
 WORK = ".work"
 UNFINISHED = f"{WORK}/unfinished"
+PLANNED = f"{WORK}/plan"
+"""What the driver writes for workers to do. A run that is resumed plans anew."""
 _WRITTEN = f"{WORK}/written"
 
 

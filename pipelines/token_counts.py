@@ -19,8 +19,8 @@ import pyarrow as pa
 from pipelines import progress
 from pipelines.count_options import CountOptions
 from pipelines.count_parts import CountPart
-from pipelines.dealing import Deal
-from pipelines.document_batches import ipc_batch, ipc_bytes
+from pipelines.dealing import Deal, DealtFile
+from pipelines.document_batches import SplitBad, ipc_batch, ipc_bytes
 from pipelines.documents import BadRecords, DocumentBatch, Tally, read_splits
 from pipelines.earlier_count import EarlierReader, EarlierRows
 from pipelines.formats.blocks import BAD_RECORDS
@@ -265,7 +265,8 @@ def count_parts(pipeline: beam.Pipeline, plan: CountPlan, parts: Sequence[CountP
     earlier = plan.earlier
     dealt = [(part, None if earlier is None else earlier.of(part.splits)) for part in largest_first]
     to_all = dataclasses.replace(plan, earlier=None)  # each part has what it needs of it: files may be many
-    _ = pipeline | "Deal parts to workers" >> Deal(dealt) | "Count tokens" >> beam.ParDo(_CountPart(to_all))
+    file = DealtFile.write(plan.files, "parts.jsonl", dealt, tuple[CountPart, EarlierRows | None])
+    _ = pipeline | "Deal parts to workers" >> Deal(file) | "Count tokens" >> beam.ParDo(_CountPart(to_all))
 
 
 def finished_parts(files: RunFiles) -> set[int]:
@@ -288,15 +289,15 @@ def _note(read: dict[str, Any]) -> PartNote:
     )
 
 
-def bad_records_of(files: RunFiles, part: int) -> Iterator[tuple[tuple[int, int], bytes]]:
-    """Give a part's bad records as `pipelines.bad_records` takes them."""
+def bad_records_of(files: RunFiles, part: int, paths: Sequence[str]) -> Iterator[SplitBad]:
+    """Give a part's bad records as `pipelines.bad_records` takes them; `paths` of files stand by their ordinals."""
     rows = ipc_batch(files.read_bytes(_bad_name(part)))
     places = np.stack([rows["source"].to_numpy(), rows["start"].to_numpy()], axis=1)
     starts = np.flatnonzero(np.append(True, (places[1:] != places[:-1]).any(axis=1)))
     for first, end in pairwise([*starts.tolist(), rows.num_rows]):
         records = rows.slice(first, end - first)
         source, start = places[first].tolist()
-        yield (source, start), ipc_bytes(records.select(["position", "row", "reason"]))
+        yield SplitBad(source, start, paths[source], ipc_bytes(records.select(["position", "row", "reason"])))
 
 
 def merged_totals(files: RunFiles, tables: Sequence[PartialTable]) -> Iterator[pa.RecordBatch]:

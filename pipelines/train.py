@@ -7,8 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from pipelines.dealing import DealtFile
 from pipelines.input_hashes import InputHashes
-from pipelines.inputs import ReadOptions, plan_input
+from pipelines.inputs import InputPlan, ReadOptions, Split, plan_input
 from pipelines.memory import MemoryShares
 from pipelines.merge_round import RowGroup
 from pipelines.pretoken_table import COUNTED, READ_STEP, PretokenPlan, count_pretokens
@@ -81,12 +82,11 @@ def train(  # noqa: PLR0913 - one call a run, all by name
             pretoken_plan = PretokenPlan(
                 files=directory.files,
                 options=options,
-                inputs=plan,
                 read=read,
                 partitions=partitions,
                 shares=MemoryShares.of(runtime.memory, runtime.workers),
             )
-            training = _Training(pretoken_plan, runtime, talk)
+            training = _Training(pretoken_plan, plan, runtime, talk)
             results = training.run()
             record = directory.finish(
                 records=training.counted["records"],
@@ -100,9 +100,10 @@ def train(  # noqa: PLR0913 - one call a run, all by name
 class _Training:
     """One run, from its plan to its files. What is found finished is not done again."""
 
-    def __init__(self, plan: PretokenPlan, runtime: RuntimeOptions, talk: Talk) -> None:
+    def __init__(self, plan: PretokenPlan, inputs: InputPlan, runtime: RuntimeOptions, talk: Talk) -> None:
         self._files = plan.files
         self._plan = plan
+        self._inputs = inputs
         self._options = plan.options
         self._runtime = runtime
         self._talk = talk
@@ -133,9 +134,10 @@ class _Training:
         }
 
     def _count(self) -> dict[str, Any]:
-        with self._talk.step("Counting pretokens", step=READ_STEP, total=self._plan.inputs.bytes) as progress:
-            runtime = self._runtime.for_work(self._plan.inputs.bytes)
-            run_pipeline(lambda pipeline: count_pretokens(pipeline, self._plan), runtime, "counting pretokens")
+        with self._talk.step("Counting pretokens", step=READ_STEP, total=self._inputs.bytes) as progress:
+            groups = DealtFile.write(self._files, "splits.jsonl", self._inputs.groups(), tuple[Split, ...])
+            runtime = self._runtime.for_work(self._inputs.bytes)
+            run_pipeline(lambda pipeline: count_pretokens(pipeline, self._plan, groups), runtime, "counting pretokens")
         self.seconds["count"] = progress.seconds
         return dict(self._files.read_json(COUNTED))
 

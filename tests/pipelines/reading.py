@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pipelines.bad_records import number_bad_records
-from pipelines.document_batches import ipc_bytes
+from pipelines.document_batches import SplitBad, ipc_bytes
 from pipelines.documents import BadRecords, DocumentBatch, Tally, read_splits
 from pipelines.inputs import SPLIT_BYTES, ReadOptions, plan_input
 
@@ -43,11 +43,11 @@ def read(*paths: Path | str, split_bytes: int = SPLIT_BYTES, block_bytes: int = 
             if isinstance(item, Tally):
                 result.tallies.append(item)
             elif isinstance(item, BadRecords):
-                bad.append(((item.source, item.start), ipc_bytes(item.records)))
+                bad.append(SplitBad(item.source, item.start, plan.files[item.source].path, ipc_bytes(item.records)))
             else:
                 result.documents += rows_of(plan.files[item.source].path, item)
     result.documents.sort(key=lambda document: document[:2])
-    result.bad = number_bad_records(plan, result.tallies, bad).to_pylist()
+    result.bad = number_bad_records(result.tallies, bad).to_pylist()
     return result
 
 

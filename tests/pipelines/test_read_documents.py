@@ -42,7 +42,9 @@ def run(patterns: list[str], output: Path, mode: str, **options: object) -> tupl
         [f"--direct_running_mode={mode}", "--direct_num_workers=2"], experiments=["disable_logging_submission"]
     )
     with beam.Pipeline(FnApiRunner(), options=beam_options) as pipeline:
-        outputs = pipeline | ReadDocuments(plan, read_options, step=f"test {output.name}", block_bytes=700)
+        outputs = pipeline | ReadDocuments(
+            list(plan.groups()), read_options, step=f"test {output.name}", block_bytes=700
+        )
         rows = outputs.documents | "Rows" >> beam.ParDo(ToRows())
         rest = (
             outputs.tallies | "Tallies" >> beam.Map(lambda tally: ("tally", tally)),
@@ -52,8 +54,8 @@ def run(patterns: list[str], output: Path, mode: str, **options: object) -> tupl
         _ = everything | beam.ParDo(SaveOnce(str(output)))
     found = pickle.loads(output.read_bytes())  # noqa: S301 (written above)
     documents = sorted(row[1:] for row in found if row[0] == "document")
-    tallies = [row[1] for row in found if row[0] == "tally"]
-    bad = number_bad_records(plan, tallies, [row[1] for row in found if row[0] == "bad"]).to_pylist()
+    tallies = [tally for row in found if row[0] == "tally" for tally in row[1]]
+    bad = number_bad_records(tallies, [row[1] for row in found if row[0] == "bad"]).to_pylist()
     return documents, tallies, bad
 
 
