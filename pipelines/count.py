@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import time
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,7 +18,6 @@ from pipelines.documents import Tally, total_tally
 from pipelines.earlier_count import EarlierCount, earlier_record
 from pipelines.input_hashes import InputHashes
 from pipelines.inputs import InputPlan, ReadOptions, plan_input
-from pipelines.memory import MemoryShares
 from pipelines.paths import is_local
 from pipelines.progress import Talk, format_bytes
 from pipelines.run_directory import Begun, RunDirectory, RunPlan
@@ -101,7 +100,7 @@ def count(  # noqa: PLR0913 - one call a run, all by name
                 files=directory.files,
                 options=options,
                 read=read,
-                totals_bytes=MemoryShares.of(runtime.memory, runtime.workers).worker_table,
+                totals_bytes=runtime.shares.worker_table,
                 earlier=None if earlier is None else earlier.rows,
             )
             counting = _Counting(count_plan, plan, runtime, talk, earlier)
@@ -164,12 +163,23 @@ class _Counting:
         return total
 
     def _count(self, parts: Sequence[CountPart]) -> None:
-        known = () if self._earlier is None else self._earlier.rows.places
-        size = sum(split.bytes for part in parts for split in part.splits if split.file.ordinal not in known)
+        size = self._bytes(parts)
         with self._talk.step("Counting tokens", step=COUNT_STEP, total=size) as progress:
             runtime = self._runtime.for_work(size)
-            run_pipeline(lambda pipeline: count_parts(pipeline, self._plan, parts), runtime, "counting tokens")
+            run_pipeline(
+                lambda pipeline: count_parts(pipeline, self._plan, parts), runtime, "counting tokens",
+                progress=progress, finished=lambda: self._finished_bytes(parts),
+            )  # fmt: skip
         self.seconds["count"] = progress.seconds
+
+    def _bytes(self, parts: Iterable[CountPart]) -> int:
+        """How much of these parts is read, and not taken from an earlier run."""
+        known = () if self._earlier is None else self._earlier.rows.places
+        return sum(split.bytes for part in parts for split in part.splits if split.file.ordinal not in known)
+
+    def _finished_bytes(self, parts: Sequence[CountPart]) -> int:
+        done = finished_parts(self._plan.files)
+        return self._bytes(part for part in parts if part.number in done)
 
     def _write_bad_records(self, notes: Sequence[PartNote], tallies: Sequence[Tally]) -> None:
         parts = [number for number, note in enumerate(notes) if note.bad]

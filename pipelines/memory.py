@@ -4,6 +4,8 @@ import dataclasses
 
 _PROGRAM = 256 << 20  # the interpreter, Beam and pyarrow, and the blocks being read
 _LEAST = 1 << 12
+WORKER_MEMORY = 1 << 30
+"""What one worker slot of a cluster may use, unless the user says more: engines give slots at least that."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,4 +27,12 @@ class MemoryShares:
         return cls(
             worker_table=max(for_tables // (3 * workers), _LEAST),
             driver_table=max(for_tables // 2, _LEAST),
+        )
+
+    @classmethod
+    def of_cluster(cls, memory: int, worker_memory: int | None) -> "MemoryShares":
+        """Share out `memory` bytes of this process, and `worker_memory` bytes of each worker slot elsewhere."""
+        return cls(
+            worker_table=cls.of(worker_memory or WORKER_MEMORY, 1).worker_table,
+            driver_table=cls.of(memory, 1).driver_table,
         )

@@ -1,21 +1,25 @@
 """How a run speaks to the person who started it: plain lines, or on a terminal a bar with rate and time left.
 
 DoFns call `advance`; the driver opens a step with `Talk.step`, and a thread of it draws. The counters live in this
-module, so workers in this process are seen as they go; workers in other processes are not, and the step then shows only
-how long it has run.
+module, so workers in this process are seen as they go. Of workers elsewhere, Beam's metrics tell, which `advance` feeds
+too: `pipelines.remote_job` asks for them while a job runs, though not every runner gives them before its end.
 """
 
 import contextlib
 import dataclasses
+import functools
 import math
 import shutil
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from typing import Literal, TextIO
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, TextIO
 
 Unit = Literal["bytes", "documents", "units"]
+
+METRICS = "tokenbeam"
+"""The namespace of Beam's counters; each is named by step and unit: ``read bytes``."""
 
 _REDRAW_SECONDS = 0.2
 _FIRST_LINE_SECONDS = 10.0
@@ -37,12 +41,26 @@ _counts_by_step: dict[str, Counts] = {}
 
 
 def advance(step: str, *, bytes: int = 0, documents: int = 0, units: int = 0) -> None:  # noqa: A002
-    """Add to what a step has done. Cheap and safe from any thread; call it once a batch, not once a document."""
+    """Add to what a step has done, in a DoFn. Cheap and safe from any thread; call it once a batch, not a document."""
+    _add(step, bytes, documents, units)
+    for unit, done in (("bytes", bytes), ("documents", documents), ("units", units)):
+        if done:
+            _metric(step, unit).inc(done)
+
+
+def _add(step: str, bytes: int, documents: int, units: int) -> None:  # noqa: A002
     with _lock:
         counts = _counts_by_step.setdefault(step, Counts())
         counts.bytes += bytes
         counts.documents += documents
         counts.units += units
+
+
+@functools.lru_cache
+def _metric(step: str, unit: str) -> Any:
+    from apache_beam.metrics.metric import Metrics  # noqa: PLC0415 - loads Beam, which workers have loaded
+
+    return Metrics.counter(METRICS, f"{step} {unit}")
 
 
 def counts_of(step: str) -> Counts:
@@ -66,6 +84,10 @@ class Progress:
         total: What there is to do, in `unit`. None: unknown beforehand.
         unit: Which of the counters measures the step.
         unit_name: What one unit is, in the plural, when `unit` is ``units``.
+        say: Prints a line about it.
+        elsewhere: What workers elsewhere have done, by what their runner tells, in `unit`.
+        finished: What is finished, by its files, in `unit`; where the runner tells nothing.
+        state: What the runner says of the step, when it is not simply running.
         seconds: How long the step took; counting while it runs.
     """
 
@@ -74,6 +96,10 @@ class Progress:
     total: int | None
     unit: Unit
     unit_name: str
+    say: Callable[[str], None] = lambda _: None
+    elsewhere: int = 0
+    finished: int = 0
+    state: str = ""
     started: float = dataclasses.field(default_factory=time.monotonic)
     ended: float | None = None
 
@@ -84,12 +110,12 @@ class Progress:
 
     @property
     def done(self) -> int:
-        """What this process has seen done, in `unit`."""
-        return int(getattr(counts_of(self.step), self.unit))
+        """What has been seen done, in `unit`."""
+        return max(int(getattr(counts_of(self.step), self.unit)), self.elsewhere, self.finished)
 
     def advance(self, *, bytes: int = 0, documents: int = 0, units: int = 0) -> None:  # noqa: A002
         """Count work that the driver itself does."""
-        advance(self.step, bytes=bytes, documents=documents, units=units)
+        _add(self.step, bytes, documents, units)
 
     def _amount(self, value: float) -> str:
         if self.unit == "bytes":
@@ -99,7 +125,7 @@ class Progress:
     def describe(self) -> str:
         """Give the state in one line: share done, amounts, rate, time left; or only the time when nothing is known."""
         done, seconds = self.done, self.seconds
-        parts = []
+        parts = [self.state] if self.state else []
         if done and self.total:
             parts.append(f"{min(done / self.total, 1):4.0%}")
             parts.append(f"{self._amount(done)} of {self._amount(self.total)}")
@@ -167,7 +193,7 @@ class Talk:
             unit_name: The plural people read when `unit` is ``units`` or ``documents``.
         """
         _forget(step)
-        progress = Progress(step, label, total, unit, unit_name if unit == "units" else unit)
+        progress = Progress(step, label, total, unit, unit_name if unit == "units" else unit, self.say)
         ended = threading.Event()
         drawer = threading.Thread(target=self._draw, args=(progress, ended), name=f"progress-{step}", daemon=True)
         if not self._quiet:

@@ -4,27 +4,27 @@ The default is `FnApiRunner`, Beam's in-process portable runner, and so is what 
 Beam's own switch of that name first tries to download another runner.
 """
 
-import argparse
 import contextlib
 import dataclasses
 import os
 import shlex
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from typing import NoReturn
+from collections.abc import Callable, Iterator
 
 import apache_beam as beam
-from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.runner import PipelineState
 from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
+from pipelines.beam_options import Engine, check_beam_args
+from pipelines.memory import MemoryShares
+from pipelines.progress import Progress
+from pipelines.remote_job import run_remote
 from pipelines.worker_errors import worker_error
 from tokenize_lib.errors import OptionError, TokenbeamError
 
-_IN_PROCESS_RUNNERS = ("direct", "fnapi", "switchingdirect")
 _WORK_WORTH_A_WORKER = 4 << 20
 _WORKER_MODULE = "pipelines.worker_main"
 
@@ -37,6 +37,8 @@ class RuntimeOptions:
         memory: Bytes that this process may use, driver and in-process workers together. Less means more passes over
             the data and more spilled files, never another result.
         workers: Threads that work at a time in this process.
+        worker_memory: Bytes that one worker slot of a cluster may use; None: `pipelines.memory.WORKER_MEMORY`.
+        command: What the user has started; the names of jobs elsewhere begin with it.
         beam_args: Options for Beam, as on its command line.
         debug: Let Beam's log and the tracebacks of workers through.
 
@@ -46,6 +48,8 @@ class RuntimeOptions:
 
     memory: int
     workers: int
+    worker_memory: int | None = None
+    command: str = "tokenbeam"
     beam_args: tuple[str, ...] = ()
     debug: bool = False
 
@@ -54,50 +58,39 @@ class RuntimeOptions:
             raise OptionError(f"--memory {self.memory} is too small: give at least 1 byte")
         if self.workers < 1:
             raise OptionError(f"--workers {self.workers} is too small: give at least 1")
+        if self.worker_memory is not None and self.worker_memory < 1:
+            raise OptionError(f"--worker-memory {self.worker_memory} is too small: give at least 1 byte")
+
+    @property
+    def shares(self) -> MemoryShares:
+        """What driver and workers may hold of tables that grow with the corpus."""
+        engine = Engine.of(PipelineOptions(list(self.beam_args)))
+        if engine.workers_elsewhere or (self.worker_memory is not None and not engine.in_process):
+            return MemoryShares.of_cluster(self.memory, self.worker_memory)
+        return MemoryShares.of(self.memory, self.workers)
 
     def for_work(self, size: int) -> "RuntimeOptions":
         """The same with no more workers than `size` bytes of work are worth: each costs about 0.2 s to start."""
         return dataclasses.replace(self, workers=max(1, min(self.workers, size // _WORK_WORTH_A_WORKER)))
 
 
-def take_beam_args(beam_args: Sequence[str]) -> None:
-    """Check what stands after ``--``, and hand it to Beam's filesystems: ``s3://`` opens nothing without.
-
-    A pipeline does that too, but inputs are listed before there is one.
-
-    Raises:
-        OptionError: As `check_beam_args`.
-    """
-    check_beam_args(beam_args)
-    FileSystems.set_options(PipelineOptions(list(beam_args)))
-
-
-def check_beam_args(beam_args: Sequence[str]) -> None:
-    """Check what stands after ``--`` before any work is done.
-
-    Raises:
-        OptionError: An option that the in-process runner does not know, a value that Beam refuses, or a runner that
-            loses data.
-    """
-    unknown = _parse_strictly(beam_args)
-    runner = _runner_name(PipelineOptions(list(beam_args)))
-    if runner == "dask":
-        raise OptionError(
-            "-- --runner DaskRunner silently loses records (pipelines with several outputs): "
-            "use FlinkRunner, SparkRunner or DataflowRunner, or leave the option out"
-        )
-    # Other runners take options that only their job servers know.
-    if unknown and runner in _IN_PROCESS_RUNNERS:
-        raise OptionError(f"Beam does not know {' '.join(unknown)} (after --)")
-
-
-def run_pipeline(build: Callable[[beam.Pipeline], None], runtime: RuntimeOptions, step: str) -> None:
+def run_pipeline(
+    build: Callable[[beam.Pipeline], None],
+    runtime: RuntimeOptions,
+    step: str,
+    *,
+    progress: Progress | None = None,
+    finished: Callable[[], int] | None = None,
+) -> None:
     """Build a pipeline and run it to its end.
 
     Args:
         build: Applies the transforms to the pipeline it is given.
         runtime: Where and how wide to run.
         step: What the pipeline is for, in words; named in errors.
+        progress: Where a job elsewhere is shown.
+        finished: Gives what is finished, in the unit of `progress`: asked for seldom, for a job elsewhere whose runner
+            tells nothing before its end.
 
     Raises:
         TokenbeamError: What a worker raised, of its own class, whatever the runner; or one line about anything else.
@@ -105,21 +98,24 @@ def run_pipeline(build: Callable[[beam.Pipeline], None], runtime: RuntimeOptions
     """
     if runtime.beam_args:
         check_beam_args(runtime.beam_args)
-    options = PipelineOptions(list(runtime.beam_args))
-    if _runner_name(options) in _IN_PROCESS_RUNNERS:
-        runner, options = _in_process(runtime)
-        pipeline = beam.Pipeline(runner=runner, options=options)
-        build(pipeline)
-        run_to_end = _run_in_thread
-    else:
-        pipeline = beam.Pipeline(options=options)
-        build(pipeline)
-        run_to_end = _run_here  # job servers set signal handlers, which only the main thread may
     with contextlib.nullcontext() if runtime.debug else _hidden_stderr():
-        try:
-            run_to_end(pipeline, step)
-        except Exception as error:
-            raise worker_error(error, step) from error
+        if Engine.of(PipelineOptions(list(runtime.beam_args))).in_process:
+            _run_in_process(build, runtime, step)
+        else:
+            run_remote(
+                build, beam_args=runtime.beam_args, command=runtime.command, step=step, progress=progress,
+                finished=finished,
+            )  # fmt: skip
+
+
+def _run_in_process(build: Callable[[beam.Pipeline], None], runtime: RuntimeOptions, step: str) -> None:
+    runner, options = _in_process(runtime)
+    pipeline = beam.Pipeline(runner=runner, options=options)
+    build(pipeline)
+    try:
+        _run_in_thread(pipeline, step)
+    except Exception as error:
+        raise worker_error(error, step) from error
 
 
 def _in_process(runtime: RuntimeOptions) -> tuple[FnApiRunner, PipelineOptions]:
@@ -145,7 +141,7 @@ def _in_process(runtime: RuntimeOptions) -> tuple[FnApiRunner, PipelineOptions]:
 def _run_here(pipeline: beam.Pipeline, step: str) -> None:
     state = pipeline.run().wait_until_finish()
     if state not in (None, PipelineState.DONE):
-        raise TokenbeamError(f"{step} ended as {state}: the runner's own log says why")
+        raise TokenbeamError(f"{step} ended as {state}")
 
 
 def _run_in_thread(pipeline: beam.Pipeline, step: str) -> None:
@@ -194,22 +190,3 @@ def _hidden_stderr() -> Iterator[None]:
     """Beam's workers print every traceback, which the raised error holds already; talk has a stream of its own."""
     with open(os.devnull, "w", encoding="utf-8") as nowhere, contextlib.redirect_stderr(nowhere):  # noqa: PTH123
         yield
-
-
-def _runner_name(options: PipelineOptions) -> str:
-    name = str(options.view_as(StandardOptions).runner or "FnApiRunner").rpartition(".")[2]
-    return name.lower().removesuffix("runner")
-
-
-class _StrictParser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise OptionError(f"Beam: {message} (after --)")
-
-
-def _parse_strictly(beam_args: Sequence[str]) -> list[str]:
-    """Give the arguments that no options class of Beam knows; Beam itself drops them without a word."""
-    parser = _StrictParser(allow_abbrev=False, add_help=False)
-    for options_class in PipelineOptions.__subclasses__():
-        options_class._add_argparse_args(parser)  # noqa: SLF001 - the hook that Beam documents for options
-    _, unknown = parser.parse_known_args(list(beam_args))
-    return unknown

@@ -10,7 +10,6 @@ import pyarrow as pa
 from pipelines.dealing import DealtFile
 from pipelines.input_hashes import InputHashes
 from pipelines.inputs import InputPlan, ReadOptions, Split, plan_input
-from pipelines.memory import MemoryShares
 from pipelines.merge_round import RowGroup
 from pipelines.pretoken_table import COUNTED, READ_STEP, PretokenPlan, count_pretokens
 from pipelines.progress import Talk, format_bytes
@@ -84,7 +83,7 @@ def train(  # noqa: PLR0913 - one call a run, all by name
                 options=options,
                 read=read,
                 partitions=partitions,
-                shares=MemoryShares.of(runtime.memory, runtime.workers),
+                shares=runtime.shares,
             )
             training = _Training(pretoken_plan, plan, runtime, talk)
             results = training.run()
@@ -137,7 +136,10 @@ class _Training:
         with self._talk.step("Counting pretokens", step=READ_STEP, total=self._inputs.bytes) as progress:
             groups = DealtFile.write(self._files, "splits.jsonl", self._inputs.groups(), tuple[Split, ...])
             runtime = self._runtime.for_work(self._inputs.bytes)
-            run_pipeline(lambda pipeline: count_pretokens(pipeline, self._plan, groups), runtime, "counting pretokens")
+            run_pipeline(
+                lambda pipeline: count_pretokens(pipeline, self._plan, groups), runtime, "counting pretokens",
+                progress=progress,
+            )  # fmt: skip
         self.seconds["count"] = progress.seconds
         return dict(self._files.read_json(COUNTED))
 

@@ -94,7 +94,7 @@ def count(ctx: click.Context, /, **given: Any) -> int:
     from pipelines.count_parts import part_bytes  # noqa: PLC0415
     from pipelines.inputs import ReadOptions, plan_input  # noqa: PLC0415
 
-    runtime = runtime_options(ctx, given)
+    runtime = runtime_options(ctx, given, talk)
     read = ReadOptions(
         **{name: given[name] for name in READING}, id_field=given["id_field"], group_by=tuple(given["group_by"])
     )

@@ -112,9 +112,9 @@ def _split_at_dashes(argv: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
 
 def main() -> None:
     """Run the command line of this process and leave it."""
-    in_process = "--" not in sys.argv  # other runners start servers, which they stop themselves on Ctrl-C and at exit
+    in_process = "--" not in sys.argv  # other runners start servers, which are stopped at exit
+    end_on_interrupt()
     if in_process:
-        end_on_interrupt()
         leave_out_pandas()
         keep_freed_memory()
     code = run(sys.argv[1:])

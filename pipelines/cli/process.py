@@ -10,6 +10,8 @@ import sys
 import threading
 import warnings
 
+from pipelines.interruption import undo_all
+
 DONE, FAILED, WRONG_USAGE, TOO_MANY_BAD, INTERRUPTED = 0, 1, 2, 3, 130
 _STOPS = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: 143}  # 128 and the signal's number, as a shell has it
 _LARGEST_KEPT_BYTES = 32 << 20  # the most that glibc takes
@@ -56,7 +58,8 @@ def end_on_interrupt() -> None:
 
     Python hands a signal to the main thread only when that runs Python code again. The signal's number, though, is
     written to a file descriptor at once; a thread waits for it there. What a run has written stays valid: files are
-    finished or not visible, and locks go with the process. For the main thread alone.
+    finished or not visible, and locks go with the process. A job elsewhere is cancelled first, which may take seconds;
+    a second signal does not wait for that. For the main thread alone.
     """
     ours, pythons = socket.socketpair()
     pythons.settimeout(0)  # as Python asks of a wakeup descriptor
@@ -65,18 +68,25 @@ def end_on_interrupt() -> None:
         signal.signal(stop, lambda *_: None)  # no KeyboardInterrupt: the thread below is on its way already
 
     def watch() -> None:
+        is_ending = False
         with pythons:
             while True:
                 for number in ours.recv(16):
-                    if number in _STOPS:
-                        leave_interrupted(_STOPS[signal.Signals(number)])
+                    if number not in _STOPS:
+                        continue
+                    code = _STOPS[signal.Signals(number)]
+                    if is_ending:
+                        os._exit(code)
+                    is_ending = True
+                    threading.Thread(target=leave_interrupted, args=(code,), name="leaving", daemon=True).start()
 
     threading.Thread(target=watch, name="interrupts", daemon=True).start()
 
 
 def leave_interrupted(code: int = INTERRUPTED) -> None:
-    """End the process with one line, waiting for nothing."""
-    os.write(2, b"\nStopped. The same command with --resume goes on from here.\n")
+    """End the process with one line, waiting for nothing but the end of jobs elsewhere."""
+    said = " ".join(["Stopped.", *undo_all(), "The same command with --resume goes on from here."])
+    os.write(2, f"\n{said}\n".encode())
     os._exit(code)
 
 

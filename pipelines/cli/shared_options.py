@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from pipelines.cli.sizes import Size
 from pipelines.machine import usable_cores, usable_memory
 
 if TYPE_CHECKING:
+    from pipelines.progress import Talk
     from pipelines.runner import RuntimeOptions
 
 _output = option_group("Output")
@@ -71,7 +73,17 @@ reading_options = _all(
 
 running_options = _all(
     _running("--memory", type=Size(), help="What this process may use, as 4GiB or 500M. Default: half the machine's."),
-    _running("--workers", type=int, metavar="N", help="Threads at work. Default: the machine's cores."),
+    _running(
+        "--workers",
+        type=int,
+        metavar="N",
+        help="Threads at work. Default: the machine's cores. On a cluster: its workers, where the runner takes that.",
+    ),
+    _running(
+        "--worker-memory",
+        type=Size(),
+        help="What a worker slot of a cluster may use. Default: 1GiB.",
+    ),
     config_option,
 )
 
@@ -81,15 +93,27 @@ talking_options = _all(
 )
 
 
-def runtime_options(ctx: click.Context, given: dict[str, Any]) -> RuntimeOptions:
-    """Make one value of the running options and what is Beam's, which Beam is told."""
-    from pipelines.runner import RuntimeOptions, take_beam_args  # noqa: PLC0415 - loads Beam
+def runtime_options(ctx: click.Context, given: dict[str, Any], talk: Talk) -> RuntimeOptions:
+    """Make one value of the running options and what is Beam's, which Beam is told; warn of what is likely to fail."""
+    from pipelines.beam_options import engine_warnings, take_beam_args, with_parallelism  # noqa: PLC0415 - loads Beam
+    from pipelines.runner import RuntimeOptions  # noqa: PLC0415
 
     beam_args = tuple(ctx.obj or ())
     take_beam_args(beam_args)
-    return RuntimeOptions(
+    runtime = RuntimeOptions(
         memory=given["memory"] or usable_memory() // 2,
         workers=given["workers"] if given["workers"] is not None else usable_cores(),
+        worker_memory=given["worker_memory"],
+        command=f"tokenbeam-{ctx.info_name}",
         beam_args=beam_args,
         debug=given["debug"],
     )
+    if not beam_args:
+        return runtime
+    warnings = list(engine_warnings(beam_args, [*given["inputs"], given["output"]]))
+    if given["workers"] is not None:
+        beam_args, obstacle = with_parallelism(beam_args, given["workers"])
+        warnings += [obstacle] if obstacle else []
+    for warning in warnings:
+        talk.warn(warning)
+    return dataclasses.replace(runtime, beam_args=beam_args)

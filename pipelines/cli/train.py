@@ -124,7 +124,7 @@ def train(ctx: click.Context, /, **given: Any) -> int:
     from pipelines.cli.dry_run import print_plan  # noqa: PLC0415
     from pipelines.inputs import ReadOptions, plan_input  # noqa: PLC0415
 
-    runtime = runtime_options(ctx, given)
+    runtime = runtime_options(ctx, given, talk)
     if given["format"] == "chat":
         raise OptionError("--format chat is for tokenbeam count: train on the text of a field, as --format jsonl")
     read = ReadOptions(**{name: given[name] for name in READING})

@@ -242,9 +242,9 @@ def note_steps(patch: pytest.MonkeyPatch, steps: list[str], stop_after: int | No
     """Write down each pipeline that is run from now on; be interrupted behind one of them."""
     steps.clear()
 
-    def noting(build: Any, runtime: RuntimeOptions, step: str) -> None:
+    def noting(build: Any, runtime: RuntimeOptions, step: str, **shown: Any) -> None:
         steps.append(step)
-        run_pipeline(build, runtime, step)
+        run_pipeline(build, runtime, step, **shown)
         if len(steps) == stop_after:
             raise KeyboardInterrupt
 

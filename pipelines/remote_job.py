@@ -1,0 +1,322 @@
+"""A pipeline that runs elsewhere: handed in, watched, told of, and cancelled when the command is stopped."""
+
+import contextlib
+import re
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import apache_beam as beam
+import grpc
+from apache_beam.metrics.metric import MetricResults, MetricsFilter
+from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions, StandardOptions
+from apache_beam.portability.api import beam_job_api_pb2 as job_api
+from apache_beam.runners.portability import portable_runner
+from apache_beam.runners.runner import PipelineResult, PipelineState, create_runner
+
+from pipelines.beam_options import Engine
+from pipelines.interruption import on_interrupt, wait_if_stopping
+from pipelines.job_servers import JobServer, job_server_for
+from pipelines.progress import METRICS, Progress
+from pipelines.worker_errors import worker_error
+from tokenize_lib.errors import OptionError, TokenbeamError
+
+_FIRST_LOOK_SECONDS, _LOOK_SECONDS = 0.05, 1.0
+_FILES_SECONDS = 10.0
+_CALL_SECONDS = 30.0
+_LOST_SECONDS = 60.0
+_LAST_MESSAGES_SECONDS = 10.0
+_CANCEL_SECONDS = 15.0
+_NOT_IN_A_NAME = re.compile(r"[^a-z0-9]+")
+
+
+class _Job(Protocol):
+    """What is asked of a job, whoever runs it. Every call ends within seconds."""
+
+    @property
+    def id(self) -> str: ...
+
+    def state(self) -> str:
+        """One of `PipelineState`."""
+
+    def metrics(self) -> MetricResults: ...
+
+    def failure(self) -> BaseException:
+        """What it failed of, once it has."""
+
+    def cancel(self) -> None: ...
+
+    def close(self) -> None:
+        """Let go of what served it on this side."""
+
+
+class _PortableJob:
+    """A job of a job server, asked by calls of our own: Beam's result gives up after the time for one call."""
+
+    def __init__(self, result: portable_runner.PipelineResult, server: JobServer | None) -> None:
+        self._result = result
+        self._stub = server.stub if server is not None else result._job_service  # noqa: SLF001
+        self._server = server
+        self.id: str = result._job_id  # noqa: SLF001
+        self._errors: list[str] = []
+        self._reader = threading.Thread(target=self._read_messages, name="job-messages", daemon=True)
+        self._reader.start()
+
+    def _read_messages(self) -> None:
+        with contextlib.suppress(grpc.RpcError):
+            for message in self._stub.GetMessageStream(job_api.JobMessagesRequest(job_id=self.id)):
+                said = message.message_response
+                if said.importance == job_api.JobMessage.JOB_MESSAGE_ERROR:
+                    self._errors.append(said.message_text)
+
+    def state(self) -> str:
+        if self._server is not None and (ended := self._server.ended()) is not None:
+            raise TokenbeamError(f"its job server {ended}")
+        found = self._stub.GetState(job_api.GetJobStateRequest(job_id=self.id), timeout=_CALL_SECONDS).state
+        return str(job_api.JobState.Enum.Name(found))
+
+    def metrics(self) -> MetricResults:
+        request = job_api.GetJobMetricsRequest(job_id=self.id)
+        return portable_runner.PortableMetrics(self._stub.GetJobMetrics(request, timeout=_CALL_SECONDS))
+
+    def failure(self) -> BaseException:
+        self._reader.join(_LAST_MESSAGES_SECONDS)
+        # What a worker said is in any of them; runners add errors of their own behind it.
+        said = next((error for error in self._errors if "Traceback (most recent call last)" in error), None)
+        return RuntimeError(said or "\n".join(self._errors) or "the runner's own log says why")
+
+    def cancel(self) -> None:
+        self._stub.Cancel(job_api.CancelJobRequest(job_id=self.id), timeout=_CALL_SECONDS)
+
+    def close(self) -> None:
+        self._result._cleanup()  # noqa: SLF001 - stops the workers of LOOPBACK, as waiting for the result would
+
+
+class _OtherJob:
+    """A job of a runner without a job server, such as Dataflow's, as Beam's result gives it."""
+
+    def __init__(self, result: PipelineResult) -> None:
+        self._result = result
+        self._failure: BaseException | None = None
+        self._ended: str | None = None
+        self._waiter = threading.Thread(target=self._wait, name="job-end", daemon=True)
+        self._waiter.start()
+
+    def _wait(self) -> None:
+        try:
+            self._ended = str(self._result.wait_until_finish() or PipelineState.DONE)
+        except Exception as error:  # noqa: BLE001 - handed to the thread that asks
+            self._failure, self._ended = error, PipelineState.FAILED
+
+    @property
+    def id(self) -> str:
+        job_id = getattr(self._result, "job_id", None)
+        return str(job_id() if callable(job_id) else "")
+
+    def state(self) -> str:
+        return self._ended or PipelineState.RUNNING
+
+    def metrics(self) -> MetricResults:
+        return self._result.metrics()
+
+    def failure(self) -> BaseException:
+        return self._failure or RuntimeError("the runner's own log says why")
+
+    def cancel(self) -> None:
+        self._result.cancel()
+
+    def close(self) -> None: ...
+
+
+def run_remote(  # noqa: PLR0913 - one call a pipeline, all by name
+    build: Callable[[beam.Pipeline], None],
+    *,
+    beam_args: tuple[str, ...],
+    command: str,
+    step: str,
+    progress: Progress | None,
+    finished: Callable[[], int] | None,
+) -> None:
+    """Build a pipeline and run it where the options say, to its end.
+
+    Args:
+        build: Applies the transforms to the pipeline it is given.
+        beam_args: Options for Beam.
+        command: What a person has started; part of the job's name.
+        step: What the pipeline is for, in words.
+        progress: Shows how far it is.
+        finished: Gives what is finished, in the unit of `progress`, for runners that tell nothing meanwhile.
+
+    Raises:
+        TokenbeamError: What a worker raised, of its own class; or one line about anything else, with the job's id.
+        OptionError: The Beam options cannot be used.
+    """
+    options = PipelineOptions(list(beam_args))
+    engine = Engine.of(options)
+    cloud = options.view_as(GoogleCloudOptions)
+    cloud.job_name = cloud.job_name or _job_name(command, step)
+    runner = _runner(options, engine)
+    server = job_server_for(runner, options, engine.runner, beam_args)
+    try:
+        pipeline = beam.Pipeline(runner=runner, options=options)
+    except ValueError as error:
+        raise OptionError(f"Beam: {' '.join(str(error).split())} (after --)") from error
+    build(pipeline)
+    result = _in_thread(pipeline.run, step)
+    is_portable = isinstance(result, portable_runner.PipelineResult)
+    job: _Job = _PortableJob(result, server) if is_portable else _OtherJob(result)
+    watched = _Watched(job, f"job {_both(cloud.job_name, job.id)} on {engine.runner}", step)
+    if progress is not None:
+        progress.say(f"{progress.label}: {watched.name}")
+    try:
+        with on_interrupt(watched.cancel):
+            watched.wait(progress, finished)
+    except KeyboardInterrupt:
+        watched.cancel()
+        raise
+    finally:
+        job.close()
+
+
+def _runner(options: PipelineOptions, engine: Engine) -> Any:
+    try:
+        return create_runner(options.view_as(StandardOptions).runner)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise TokenbeamError(f"-- --runner {engine.runner}: {' '.join(str(error).split())}") from error
+
+
+def _in_thread(call: Callable[[], Any], step: str) -> Any:
+    """Wait for a call so that Ctrl-C is heard meanwhile."""
+    ended = threading.Event()
+    results: list[Any] = []
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(call())
+        except BaseException as error:  # noqa: BLE001 - handed to the thread that waits
+            failures.append(error)
+        ended.set()
+
+    threading.Thread(target=run, name="beam-submit", daemon=True).start()
+    while not ended.wait(_LOOK_SECONDS):
+        pass
+    if failures:
+        wait_if_stopping()
+        raise worker_error(failures[0], step) from failures[0]
+    return results[0]
+
+
+class _Watched:
+    """A job while it runs.
+
+    Attributes:
+        name: What people read of it: names, id and runner.
+    """
+
+    def __init__(self, job: _Job, name: str, step: str) -> None:
+        self._job = job
+        self.name = name
+        self._step = step
+
+    def wait(self, progress: Progress | None, finished: Callable[[], int] | None) -> None:
+        """Wait for its end; raise what it failed of."""
+        looks = None if progress is None else _Looks(self._job, progress, finished)
+        pause = _FIRST_LOOK_SECONDS
+        state = self._state()
+        while not PipelineState.is_terminal(state):
+            if looks is not None:
+                looks.look(state)
+            time.sleep(pause)
+            pause = min(1.5 * pause, _LOOK_SECONDS)
+            state = self._state()
+        wait_if_stopping()
+        if looks is not None:
+            looks.look_at_metrics()
+        if state == PipelineState.CANCELLED:
+            raise TokenbeamError(f"{self._step}: {self.name} was cancelled, not from here: --resume goes on from there")
+        if state != PipelineState.DONE:
+            failure = self._job.failure()
+            raise worker_error(failure, self._step, self.name) from failure
+
+    def cancel(self) -> str:
+        """End it, and wait until it has; say in one sentence what became of it."""
+        deadline = time.monotonic() + _CANCEL_SECONDS
+        try:
+            self._job.cancel()
+            while not PipelineState.is_terminal(state := self._job.state()):
+                if time.monotonic() > deadline:
+                    return f"{self.name} was told to stop, and is {state}: see there that it ends."
+                time.sleep(_FIRST_LOOK_SECONDS)
+        except Exception as error:  # noqa: BLE001 - it may have gone before us
+            return f"{self.name} may still run ({_told(error)}): end it there."
+        return f"{self.name} is {state.lower()}."
+
+    def _state(self) -> str:
+        """Ask for the state, for a while also where nobody answers."""
+        lost: float | None = None
+        while True:
+            try:
+                return self._job.state()
+            except TokenbeamError as error:
+                wait_if_stopping()
+                raise TokenbeamError(f"{self._step}: {self.name}: {error}: --resume goes on from there") from error
+            except grpc.RpcError as error:
+                lost = lost or time.monotonic()
+                is_gone = error.code() == grpc.StatusCode.NOT_FOUND  # its job server began anew
+                if is_gone or time.monotonic() - lost > _LOST_SECONDS:
+                    wait_if_stopping()
+                    asked = "" if is_gone else f" for {_LOST_SECONDS:.0f} s"
+                    raise TokenbeamError(
+                        f"{self._step}: nothing is heard of {self.name}{asked} ({_told(error)}): "
+                        "see there what became of it, then go on with --resume"
+                    ) from error
+                time.sleep(_LOOK_SECONDS)
+
+
+class _Looks:
+    """How far a job is: by its metrics, or where the runner gives none before the end, by what is finished."""
+
+    def __init__(self, job: _Job, progress: Progress, finished: Callable[[], int] | None) -> None:
+        self._job, self._progress, self._finished = job, progress, finished
+        self._wanted = f"{progress.step} {progress.unit}"
+        self._next_files = time.monotonic() + _FILES_SECONDS
+
+    def look(self, state: str) -> None:
+        self._progress.state = "" if state == PipelineState.RUNNING else state.lower()
+        self.look_at_metrics()
+        is_told = self._progress.done > self._progress.finished
+        if self._finished is None or is_told or time.monotonic() < self._next_files:
+            return
+        before = time.monotonic()
+        with contextlib.suppress(Exception):  # the run fails of what matters
+            self._progress.finished = self._finished()
+        self._next_files = time.monotonic() + max(_FILES_SECONDS, 10 * (time.monotonic() - before))
+
+    def look_at_metrics(self) -> None:
+        with contextlib.suppress(Exception):
+            self._progress.elsewhere = max(self._progress.elsewhere, sum(self._counters()))
+
+    def _counters(self) -> Iterator[int]:
+        found = self._job.metrics().query(MetricsFilter().with_namespace(METRICS).with_name(self._wanted))
+        for counter in found[MetricResults.COUNTERS]:
+            yield max(counter.committed or 0, counter.attempted or 0)
+
+
+def _job_name(command: str, step: str) -> str:
+    """Give a name that engines take: letters, digits and hyphens, a letter first, unlike all others."""
+    words = f"{command} {step.removeprefix('counting ')}"
+    return f"{_NOT_IN_A_NAME.sub('-', words.lower()).strip('-')}-{uuid.uuid4().hex[:8]}"
+
+
+def _both(name: str, job_id: str) -> str:
+    """Name a job by its name and its id, which on some engines holds the name."""
+    return job_id if job_id.startswith(name) else f"{name} ({job_id})" if job_id else name
+
+
+def _told(error: BaseException) -> str:
+    details = getattr(error, "details", None)
+    text = details() if callable(details) else str(error)
+    return " ".join(str(text).split()) or type(error).__name__
