@@ -5,13 +5,15 @@ PYTHON ?= python3
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint bench wheel worker-venv clean
 
 venv := .venv
 python := $(venv)/bin/python
 manifest := --manifest-path tokenize_lib/_kernel/Cargo.toml
 sample := tests/data/sample/*.*
 kernel := $(wildcard tokenize_lib/_kernel/Cargo.*) $(shell find tokenize_lib/_kernel/src -name '*.rs')
+packages := $(shell find schemas tokenize_lib pipelines -name '*.py' -o -name '*.pyi' -o -name '*.arrow')
+workers := .engines/worker-venv
 pip := $(python) -m pip --disable-pip-version-check --quiet
 
 help:
@@ -19,6 +21,8 @@ help:
 	@echo 'make test   everything that must hold: lint, types, kernel tests, tests'
 	@echo 'make lint   format, lint and types of both languages'
 	@echo 'make bench  training and counting beside others on the same documents (CORPUS=DIR for your own)'
+	@echo 'make wheel  a wheel in dist/ for any Linux since 2014 (TARGET=aarch64-unknown-linux-gnu for another processor)'
+	@echo 'make worker-venv  the wheel and what it needs alone, in $(workers): what a worker of a cluster has'
 	@echo 'make clean  remove what these made'
 
 demo: $(venv)/installed
@@ -44,8 +48,28 @@ bench: $(venv)/installed-bench
 	$(python) -m benchmarks.token_counting $(CORPUS)
 	$(python) -m benchmarks.count_command $(CORPUS)
 
+# Zig links against the symbols of an old C library, whatever this machine has: the wheel runs on all workers.
+wheel: dist/built$(TARGET:%=-%)
+
+dist/built$(TARGET:%=-%): $(venv)/wheel-tools pyproject.toml README.md LICENSE $(kernel) $(packages)
+	@echo 'Building the wheel: some minutes, as no crate is compiled for it yet'
+	@$(if $(TARGET),,rm -f dist/*.whl)
+	PATH="$(CURDIR)/$(venv)/bin:$$PATH" maturin build --release --locked --zig --compatibility manylinux2014 \
+		$(if $(TARGET),--target $(TARGET)) --out dist
+	@touch $@
+
+worker-venv: $(workers)/installed
+
+# Beam as the driver has it: the two must be equal.
+$(workers)/installed: $(venv)/installed dist/built
+	rm -rf $(workers)
+	$(PYTHON) -m venv $(workers)
+	$(workers)/bin/pip --disable-pip-version-check --quiet install --only-binary=:all: dist/*.whl \
+		apache-beam==$$($(python) -c 'from importlib.metadata import version; print(version("apache-beam"))')
+	@touch $@
+
 clean:
-	rm -rf $(venv) target demo tokenize_lib/_native.*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(venv) target demo dist $(workers) tokenize_lib/_native.*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(venv)/created:
@@ -62,6 +86,10 @@ $(venv)/created:
 $(venv)/installed: $(venv)/created pyproject.toml $(kernel)
 	@echo 'Installing Beam and Arrow, building the kernel: about five minutes the first time, later up to one'
 	PATH="$(CURDIR)/$(venv)/bin:$$PATH" $(pip) install --no-build-isolation --editable .
+	@touch $@
+
+$(venv)/wheel-tools: $(venv)/created
+	$(pip) install --group wheel
 	@touch $@
 
 $(venv)/installed-%: $(venv)/installed
