@@ -19,6 +19,7 @@ pip := $(python) -m pip --disable-pip-version-check --quiet
 help:
 	@echo 'make demo   train on the sample corpus in four languages, count its tokens, price it, and show what came out'
 	@echo 'make test   everything that must hold: lint, types, kernel tests, tests'
+	@echo 'make engines  install, start, test and stop Flink and Prism: needs Java 17, Maven and Go as well'
 	@echo 'make lint   format, lint and types of both languages'
 	@echo 'make bench  training and counting beside others on the same documents (CORPUS=DIR for your own)'
 	@echo 'make wheel  a wheel in dist/ for any Linux since 2014 (TARGET=aarch64-unknown-linux-gnu for another processor)'
@@ -69,8 +70,10 @@ $(workers)/installed: $(venv)/installed dist/built
 	@touch $@
 
 clean:
-	rm -rf $(venv) target demo dist $(workers) tokenize_lib/_native.*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(venv) .engines target demo dist $(workers) tokenize_lib/_native.*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+include engines/engines.mk
 
 $(venv)/created:
 	@command -v cargo > /dev/null || { echo 'make: cargo is missing: install a Rust toolchain (1.88 or newer)' >&2; exit 1; }

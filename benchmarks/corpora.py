@@ -67,10 +67,12 @@ def _blocks(path: Path) -> Iterator[bytes]:
     suffixes = [suffix for suffix in path.suffixes if suffix not in (".zst", ".gz")]
     kind = suffixes[-1] if suffixes else ""
     if kind == ".jsonl":
-        for line in io.TextIOWrapper(_open(path), encoding="utf-8", newline="\n"):
-            yield json.loads(line)["text"].encode()
+        with io.TextIOWrapper(_open(path), encoding="utf-8", newline="\n") as lines:
+            for line in lines:
+                yield json.loads(line)["text"].encode()
     elif kind == ".txt" or path.suffix in _SOURCE_CODE:
-        content = _open(path).read()
+        with _open(path) as file:
+            content = file.read()
         try:
             content.decode()
         except UnicodeDecodeError:

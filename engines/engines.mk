@@ -1,0 +1,11 @@
+# Real engines, installed, started, tested and stopped: Flink in one process and as a cluster, and Prism.
+# Needs Java 17, Maven and Go besides what the other targets need.
+
+.PHONY: engines
+
+# Some 700 MB. A folder outside of the checkout serves several, and is not made anew for each.
+ENGINES_CACHE ?= .engines
+
+engines: $(venv)/installed-test
+	engines/prepare $(python) $(ENGINES_CACHE)
+	ENGINES_CACHE=$(abspath $(ENGINES_CACHE)) $(python) -m pytest --quiet tests/engines
