@@ -6,11 +6,13 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::lines::{checked_text, lines};
+use crate::plain_json::{PlainReader, wanted_by};
 use crate::records::{RecordRules, Records};
 
 /// Paths are matched in one machine word.
@@ -54,6 +56,21 @@ impl Slot {
                 false => self.found = Found::LoneSurrogate,
             }
         }
+    }
+
+    /// Takes the value of a kept field.
+    fn set_plain(&mut self, plain: &mut PlainReader) -> Option<()> {
+        self.value.clear();
+        self.is_mended = false;
+        self.found = Found::Value;
+        if plain.is_at_string() {
+            return plain.string(&mut self.value);
+        }
+        match plain.scalar()? {
+            b"null" => self.found = Found::Null,
+            raw => self.value.extend_from_slice(raw),
+        }
+        Some(())
     }
 
     fn set_raw(&mut self, raw: &str, only_strings: bool) -> Result<(), serde_json::Error> {
@@ -274,6 +291,27 @@ impl<'f> RecordReader<'f> {
         parser.end()
     }
 
+    /// Does the same for most records, in a fifth of the time, and appends the text to `text` instead. None if the record
+    /// must be read the other way; what was appended is then to be dropped.
+    #[inline]
+    fn read_plain(&mut self, plain: &mut PlainReader, record: Range<usize>, text: &mut Vec<u8>) -> Option<()> {
+        let begin = text.len();
+        self.slots.iter_mut().for_each(|slot| slot.found = Found::Missing);
+        plain.open(record)?;
+        while let Some(key) = plain.next_key()? {
+            match wanted_by(&self.paths, key)? {
+                None => plain.skip_value()?,
+                Some(0) => {
+                    text.truncate(begin);
+                    plain.string(text)?;
+                    self.slots[0].found = Found::Value;
+                }
+                Some(slot) => self.slots[slot].set_plain(plain)?,
+            }
+        }
+        (self.slots[0].found == Found::Value).then_some(())
+    }
+
     fn is_mended(&self) -> bool {
         self.slots.iter().any(|slot| slot.found == Found::Value && slot.is_mended)
     }
@@ -316,6 +354,7 @@ pub fn parse_jsonl(
 ) -> i64 {
     let all = simdutf8::basic::from_utf8(block).ok();
     let mut reader = RecordReader::new(fields, rules);
+    let mut plain = all.map(|_| PlainReader::new(block));
     let mut count = 0;
     for (start, line) in lines(block) {
         let (place, line_row) = (position + start as i64, row + count);
@@ -323,6 +362,14 @@ pub fn parse_jsonl(
         if line.len() > rules.max_document_bytes {
             records.push_bad(place, line_row, &rules.too_long());
             continue;
+        }
+        if let Some(plain) = &mut plain {
+            if reader.read_plain(plain, start..start + line.len(), records.text()).is_some() {
+                records.close_document(place, false);
+                records.push_fields(reader.fields());
+                continue;
+            }
+            records.drop_text();
         }
         let text = match all {
             Some(all) => Ok(Cow::Borrowed(&all[start..start + line.len()])),
@@ -343,3 +390,6 @@ pub fn parse_jsonl(
     }
     count
 }
+
+#[cfg(test)]
+mod tests;

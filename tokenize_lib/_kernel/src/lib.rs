@@ -18,6 +18,7 @@ pub mod merge_table;
 pub mod nfc;
 pub mod normalize;
 pub mod pairs;
+pub mod plain_json;
 pub mod pretokenize;
 pub mod records;
 pub mod scanners;

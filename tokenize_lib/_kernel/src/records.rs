@@ -68,11 +68,30 @@ impl Records {
 
     #[inline]
     pub fn push_document(&mut self, position: i64, text: &[u8], is_mended: bool) {
-        self.marks.empty += usize::from(text.is_empty());
+        self.text.extend_from_slice(text);
+        self.close_document(position, is_mended);
+    }
+
+    /// Where the text of the next document is written; `close_document` makes it one, `drop_text` takes it back.
+    #[inline]
+    pub fn text(&mut self) -> &mut Vec<u8> {
+        &mut self.text
+    }
+
+    #[inline]
+    pub fn close_document(&mut self, position: i64, is_mended: bool) {
+        self.marks.empty += usize::from(self.text.len() as i64 == self.last_offset());
         self.marks.mended += usize::from(is_mended);
         self.positions.push(position);
-        self.text.extend_from_slice(text);
         self.offsets.push(self.text.len() as i64);
+    }
+
+    pub fn drop_text(&mut self) {
+        self.text.truncate(self.last_offset() as usize);
+    }
+
+    fn last_offset(&self) -> i64 {
+        self.offsets.last().copied().unwrap_or_default()
     }
 
     /// The fields of the document pushed last, in the order of `field_names`.

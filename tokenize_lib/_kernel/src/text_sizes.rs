@@ -1,6 +1,6 @@
 //! The sizes of a text: its characters, and its words as Python's `str.split()` parts them.
 
-use crate::windows::{WIDTH, below, equal, within};
+use crate::windows::{WIDTH, below, equal, within, within_any};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TextSizes {
@@ -37,8 +37,9 @@ impl TextSizes {
             return after_space;
         }
         let here = below(length);
-        let spaces = white_space(window);
-        let continuations = within(window, 0x80, 0xBF);
+        let beyond_ascii = within(window, 0x80, 0xFF);
+        let spaces = white_space(window, beyond_ascii);
+        let continuations = if beyond_ascii == 0 { 0 } else { within(window, 0x80, 0xBF) };
         let starts = !spaces & (spaces << 1 | after_space) & here;
         self.characters += u64::from((!continuations & here).count_ones());
         self.words += u64::from(starts.count_ones());
@@ -48,17 +49,24 @@ impl TextSizes {
 
 /// All bytes of white space.
 #[inline(always)]
-fn white_space(window: &[u8; WIDTH]) -> u64 {
+fn white_space(window: &[u8; WIDTH], beyond_ascii: u64) -> u64 {
+    let spaces = within_any(window, [(b' ', b' '), (b'\t', b'\r'), (0x1C, 0x1F)]);
+    if beyond_ascii == 0 { spaces } else { spaces | white_space_beyond_ascii(window) }
+}
+
+#[inline(always)]
+fn white_space_beyond_ascii(window: &[u8; WIDTH]) -> u64 {
     let is = |byte| equal(window, byte);
-    let mut spaces = is(b' ') | within(window, b'\t', b'\r') | within(window, 0x1C, 0x1F);
+    let mut spaces = 0;
     let second_of_two = is(0xC2) << 1;
     if second_of_two != 0 {
         // U+0085, U+00A0
         let ends = second_of_two & (is(0x85) | is(0xA0));
         spaces |= ends | ends >> 1;
     }
-    let leads = is(0xE1) | is(0xE2) | is(0xE3);
-    if leads != 0 {
+    // Most characters of three bytes that begin so, as Khmer's, have another second byte.
+    let second_of_three = within(window, 0xE1, 0xE3) << 1;
+    if second_of_three != 0 && second_of_three & within_any(window, [(0x80, 0x81), (0x9A, 0x9A)]) != 0 {
         let thirds = (is(0xE1) << 1 & is(0x9A)) << 1 & is(0x80) // U+1680
             | (is(0xE2) << 1 & is(0x80)) << 1 & (within(window, 0x80, 0x8A) | within(window, 0xA8, 0xA9) | is(0xAF))
             | (is(0xE2) << 1 & is(0x81)) << 1 & is(0x9F) // U+205F

@@ -168,24 +168,35 @@ pub fn equal(bytes: &[u8; WIDTH], byte: u8) -> u64 {
 }
 
 /// The bytes from `first` to `last`.
-#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub fn within(bytes: &[u8; WIDTH], first: u8, last: u8) -> u64 {
+    within_any(bytes, [(first, last)])
+}
+
+/// The bytes in any of these ranges, their first and last bytes included.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub fn within_any<const RANGES: usize>(bytes: &[u8; WIDTH], ranges: [(u8, u8); RANGES]) -> u64 {
     use std::arch::x86_64::{
-        __m128i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8, _mm_set1_epi8, _mm_sub_epi8,
+        __m128i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8,
+        _mm_setzero_si128, _mm_sub_epi8,
     };
     let mut set = 0;
     for (place, quarter) in bytes.as_chunks::<16>().0.iter().enumerate() {
         // SAFETY: SSE2 is part of every x86-64 processor, and a quarter is 16 readable bytes.
         let quarter_set = unsafe {
             let values = _mm_loadu_si128(quarter.as_ptr().cast::<__m128i>());
-            let is_within = if first == last {
-                _mm_cmpeq_epi8(values, _mm_set1_epi8(first as i8))
-            } else {
-                let above_first = _mm_sub_epi8(values, _mm_set1_epi8(first as i8));
-                let most = _mm_set1_epi8((last - first) as i8);
-                _mm_cmpeq_epi8(_mm_min_epu8(above_first, most), above_first)
-            };
+            let mut is_within = _mm_setzero_si128();
+            for (first, last) in ranges {
+                let is_here = if first == last {
+                    _mm_cmpeq_epi8(values, _mm_set1_epi8(first as i8))
+                } else {
+                    let above_first = _mm_sub_epi8(values, _mm_set1_epi8(first as i8));
+                    let most = _mm_set1_epi8((last - first) as i8);
+                    _mm_cmpeq_epi8(_mm_min_epu8(above_first, most), above_first)
+                };
+                is_within = _mm_or_si128(is_within, is_here);
+            }
             _mm_movemask_epi8(is_within)
         };
         set |= u64::from(quarter_set as u16) << (16 * place);
@@ -193,10 +204,10 @@ pub fn within(bytes: &[u8; WIDTH], first: u8, last: u8) -> u64 {
     set
 }
 
-/// The bytes from `first` to `last`.
+/// The bytes in any of these ranges, their first and last bytes included.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
-pub fn within(bytes: &[u8; WIDTH], first: u8, last: u8) -> u64 {
-    let is_within = |byte: u8| u64::from(byte.wrapping_sub(first) <= last - first);
-    bytes.iter().rev().fold(0, |set, byte| set << 1 | is_within(*byte))
+pub fn within_any<const RANGES: usize>(bytes: &[u8; WIDTH], ranges: [(u8, u8); RANGES]) -> u64 {
+    let is_within = |byte: u8| ranges.iter().any(|(first, last)| byte.wrapping_sub(*first) <= last - first);
+    bytes.iter().rev().fold(0, |set, byte| set << 1 | u64::from(is_within(*byte)))
 }
