@@ -52,6 +52,7 @@ def count(  # noqa: PLR0913 - one call a run, all by name
     mode: RunMode,
     talk: Talk,
     incremental: str | None = None,
+    hashing: InputHashes | None = None,
 ) -> CountSummary:
     """Count the tokens of every document, and sum them up by group.
 
@@ -64,6 +65,7 @@ def count(  # noqa: PLR0913 - one call a run, all by name
         mode: What to do with an earlier run in `output`.
         talk: Where progress is told.
         incremental: An earlier run whose rows are taken for files that have not changed since.
+        hashing: Hashes of the inputs, begun before they were asked for.
 
     Raises:
         TokenbeamError: An option, an input or the output cannot be used; see its class.
@@ -95,7 +97,8 @@ def count(  # noqa: PLR0913 - one call a run, all by name
         if earlier is not None:
             talk.say(f"Taken from {earlier.root}: {_files(earlier, plan)}")
         known: Mapping[str, Mapping[str, str | int]] = {} if earlier is None else earlier.hashes
-        with InputHashes([file for file in plan.files if file.path not in known]) as hashes:
+        unknown = [file for file in plan.files if file.path not in known]
+        with hashing if hashing is not None and hashing.goes_for(unknown) else InputHashes(unknown) as hashes:
             count_plan = CountPlan(
                 files=directory.files,
                 options=options,

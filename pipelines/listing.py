@@ -7,9 +7,7 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-from apache_beam.io.filesystem import BeamIOError, CompressionTypes
-from apache_beam.io.filesystems import FileSystems
+from typing import BinaryIO, cast
 
 from pipelines.paths import filesystem_obstacle, is_local
 from tokenize_lib.errors import InputError
@@ -81,11 +79,19 @@ def _refuse_runs(paths: Iterable[str]) -> None:
 
 def _is_record(path: str) -> bool:
     try:
-        with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as file:
+        with _opened(path) as file:
             record = json.load(file)
-    except (OSError, BeamIOError, ValueError):
+    except (OSError, ValueError):  # of the first kind are Beam's own errors, too
         return False
     return isinstance(record, dict) and {"command", "versions", "outputs"} <= record.keys()
+
+
+def _opened(path: str) -> BinaryIO:
+    if is_local(path):
+        return open(path, "rb")  # noqa: PTH123 (the caller closes it, and a glob need not give a Path)
+    from pipelines.run_files import open_for_reading  # noqa: PLC0415 - loads Beam
+
+    return cast("BinaryIO", open_for_reading(path))
 
 
 def _nothing_found(pattern: str) -> str:
@@ -164,6 +170,8 @@ def _local_file(path: str) -> FoundFile:
 
 
 def _list_remote(pattern: str) -> Iterator[FoundFile]:
+    from apache_beam.io.filesystems import FileSystems  # noqa: PLC0415
+
     folder = pattern.rstrip("/")
     try:
         matches = [] if pattern.endswith("/") else FileSystems.match([pattern])[0].metadata_list
@@ -171,7 +179,7 @@ def _list_remote(pattern: str) -> Iterator[FoundFile]:
         if not matches and not _GLOB_CHARACTERS & set(pattern):
             prefix = f"{folder}/"
             matches = FileSystems.match([f"{prefix}**"])[0].metadata_list
-    except (BeamIOError, ValueError, OSError) as error:
+    except (ValueError, OSError) as error:
         raise InputError(f"{pattern}: cannot be listed: {str(error).splitlines()[0]}") from error
     for match in matches:
         below = Path(match.path.removeprefix(prefix))

@@ -1,10 +1,14 @@
-"""Paths: on this machine, or on a filesystem that Beam opens by what stands before ``://``."""
+"""Paths: on this machine, or on a filesystem that Beam opens by what stands before ``://``.
 
+Beam is imported for the latter alone: a local input is listed, and its hashing begun, before that has been done.
+"""
+
+import contextlib
+import importlib
 import importlib.util
+import re
 
-from apache_beam.io.filesystem import FileSystem
-from apache_beam.io.filesystems import FileSystems
-
+_SCHEME = re.compile("([a-zA-Z][-a-zA-Z0-9+.]*)://.*")  # as FileSystems.get_scheme of Beam has it
 # Beam has a filesystem for each of these only with the extra, or has one that needs the module.
 _EXTRAS = {
     "s3": ("aws", "boto3"),
@@ -12,17 +16,29 @@ _EXTRAS = {
     "azfs": ("azure", "azure.storage.blob"),
     "hdfs": ("hadoop", "hdfs"),
 }
+_MODULES = {
+    "s3": "apache_beam.io.aws.s3filesystem",
+    "gs": "apache_beam.io.gcp.gcsfilesystem",
+    "azfs": "apache_beam.io.azure.blobstoragefilesystem",
+    "hdfs": "apache_beam.io.hadoopfilesystem",
+}
 _OF_THE_WEB = ("http", "https", "ftp")
 
 
 def is_local(path: str) -> bool:
     """Tell whether a path lies in this machine's filesystem."""
-    return FileSystems.get_scheme(path) is None
+    return scheme_of(path) is None
+
+
+def scheme_of(path: str) -> str | None:
+    """Give what stands before ``://``; None for a path of this machine."""
+    found = _SCHEME.match(path.strip())
+    return None if found is None else found[1]
 
 
 def filesystem_obstacle(path: str) -> str | None:
     """Say in one line why nothing opens a path, and what to do; None if its filesystem is there."""
-    scheme = FileSystems.get_scheme(path)
+    scheme = scheme_of(path)
     if scheme is None:
         return None
     if scheme in _OF_THE_WEB:
@@ -32,11 +48,21 @@ def filesystem_obstacle(path: str) -> str | None:
     extra, module = _EXTRAS.get(scheme, ("", ""))
     if extra and not _is_installed(module):
         return f"{path}: {scheme}:// needs more packages: pip install 'apache-beam[{extra}]'"
+    from apache_beam.io.filesystem import FileSystem  # noqa: PLC0415
+
+    open_scheme(scheme)
     known = {filesystem.scheme() for filesystem in FileSystem.get_all_subclasses()}
     if scheme in known:
         return None
     names = ", ".join(f"{name}://" for name in _EXTRAS)
     return f"{path}: no filesystem opens {scheme}://: give a local path, or one of {names}"
+
+
+def open_scheme(scheme: str | None) -> None:
+    """Import what opens a scheme, where the command has kept Beam from importing it with all the rest."""
+    if scheme in _MODULES:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(_MODULES[scheme])
 
 
 def _is_installed(module: str) -> bool:

@@ -1,6 +1,8 @@
 """``tokenbeam count``: options into values, the job, the summary."""
 
 import dataclasses
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import click
@@ -89,36 +91,45 @@ def count(ctx: click.Context, /, **given: Any) -> int:
     talk = Talk(quiet=given["quiet"])
 
     # Only now, as they load Beam and tokenizers: wrong options were found without.
-    from pipelines.cli.dry_run import print_plan  # noqa: PLC0415
-    from pipelines.count_options import CountOptions  # noqa: PLC0415
-    from pipelines.count_parts import part_bytes  # noqa: PLC0415
-    from pipelines.inputs import ReadOptions, plan_input  # noqa: PLC0415
+    from pipelines.splits import ReadOptions  # noqa: PLC0415
 
-    runtime = runtime_options(ctx, given, talk)
     read = ReadOptions(
         **{name: given[name] for name in READING}, id_field=given["id_field"], group_by=tuple(given["group_by"])
     )
     refuse_without_model(ctx)
+    # Importing Beam keeps one core busy for most of a second; meanwhile another one hashes, and makes tokenizers.
+    hashing = None
+    if not (ctx.obj or given["dry_run"] or given["incremental"]):
+        from pipelines.input_hashes import InputHashes  # noqa: PLC0415
+
+        hashing = InputHashes.ahead(given["inputs"], given["output"])
+    from pipelines.count_options import CountOptions  # noqa: PLC0415
+
     cost, specs = None, list(given["tokenizers"])
     if given["models"]:
         from pipelines.dataset_costs import find_models  # noqa: PLC0415
 
         cost = cost_options(given)
         specs += [model.count_with for model in find_models(cost)]
-    options = CountOptions.load(
-        specs,
-        context_limits=given["context_limits"],
-        pretokenizer=given["pretokenizer"],
-    )
+    load = partial(CountOptions.load, specs, context_limits=given["context_limits"], pretokenizer=given["pretokenizer"])
+    with ThreadPoolExecutor(1) as pool:
+        # Those that Beam opens need to know what stands behind -- first.
+        loading = None if any("://" in spec for spec in specs) else pool.submit(load)
+        runtime = runtime_options(ctx, given, talk)
+        from pipelines.count import count as count_tokens  # noqa: PLC0415
+
+        options = load() if loading is None else loading.result()
     if given["dry_run"]:
+        from pipelines.cli.dry_run import print_plan  # noqa: PLC0415
+        from pipelines.count_parts import part_bytes  # noqa: PLC0415
+        from pipelines.inputs import plan_input  # noqa: PLC0415
+
         plan = plan_input(given["inputs"], read, split_bytes=part_bytes, output=given["output"])
         print_plan(plan, given, runtime, {**options.as_dict(), **dataclasses.asdict(read)}, talk)
         return DONE
-    from pipelines.count import count as count_tokens  # noqa: PLC0415
-
     summary = count_tokens(
         given["inputs"], given["output"], options=options, read=read, runtime=runtime, mode=mode, talk=talk,
-        incremental=given["incremental"],
+        incremental=given["incremental"], hashing=hashing,
     )  # fmt: skip
     for line in summary.lines():
         talk.say(line)

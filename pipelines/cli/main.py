@@ -16,10 +16,11 @@ from pipelines.cli.process import (
     INTERRUPTED,
     WRONG_USAGE,
     end_on_interrupt,
+    import_less,
     keep_freed_memory,
     leave,
     leave_interrupted,
-    leave_out_pandas,
+    take_turns_quickly,
 )
 from tokenize_lib.errors import OptionError, TokenbeamError
 
@@ -115,7 +116,8 @@ def main() -> None:
     in_process = "--" not in sys.argv  # other runners start servers, which are stopped at exit
     end_on_interrupt()
     if in_process:
-        leave_out_pandas()
+        import_less()
+        take_turns_quickly()
         keep_freed_memory()
     code = run(sys.argv[1:])
     if code == INTERRUPTED:

@@ -27,18 +27,44 @@ def configure_log(*, debug: bool) -> None:
     warnings.simplefilter("ignore")
 
 
-class _NoPandas:
-    """An import finder that has no pandas."""
+# What Beam imports if it is there, and does without if it is not.
+_NEVER_USED = frozenset({"pandas"})
+_NOT_WITH_BEAM = frozenset(
+    {
+        "bson",
+        "pymongo",
+        "apache_beam.io.gcp.bigquery",
+        # These are imported when a path asks for one: see pipelines.paths.
+        "apache_beam.io.aws.s3filesystem",
+        "apache_beam.io.azure.blobstoragefilesystem",
+        "apache_beam.io.gcp.gcsfilesystem",
+        "apache_beam.io.hadoopfilesystem",
+    }
+)
+
+
+class _LeanImports:
+    """An import finder that has none of these; of most of them, only until Beam is imported whole."""
 
     @staticmethod
     def find_spec(name: str, _path: object = None, _target: object = None) -> None:
-        if name == "pandas":
-            raise ModuleNotFoundError("pandas is left out", name=name)
+        is_left_out = name in _NEVER_USED or (name in _NOT_WITH_BEAM and not _is_beam_ready())
+        if is_left_out:
+            raise ModuleNotFoundError(f"{name} is left out", name=name)
 
 
-def leave_out_pandas() -> None:
-    """Keep Beam and pyarrow from importing pandas where it is installed: nothing here uses it, and it takes 0.3 s."""
-    sys.meta_path.insert(0, _NoPandas)
+def _is_beam_ready() -> bool:
+    return hasattr(sys.modules.get("apache_beam"), "__version__")  # which it sets last
+
+
+def import_less() -> None:
+    """Keep Beam and pyarrow from importing what nothing here uses: half a second, with all of it installed."""
+    sys.meta_path.insert(0, _LeanImports)
+
+
+def take_turns_quickly() -> None:
+    """Let a thread that has worked without Python's lock have it again after 1 ms, not 5: it is soon given back."""
+    sys.setswitchinterval(0.001)
 
 
 def keep_freed_memory() -> None:

@@ -11,9 +11,8 @@ from contextlib import contextmanager
 from typing import BinaryIO, NamedTuple, cast
 
 import zstandard
-from apache_beam.io.filesystem import BeamIOError, CompressionTypes
-from apache_beam.io.filesystems import FileSystems
 
+from pipelines.listing import FoundFile
 from pipelines.paths import is_local
 from pipelines.splits import InputFile
 from tokenize_lib.errors import InputError
@@ -44,7 +43,7 @@ class Chunk(NamedTuple):
 
 
 @contextmanager
-def open_file(file: InputFile) -> Iterator[BinaryIO]:
+def open_file(file: InputFile | FoundFile) -> Iterator[BinaryIO]:
     """Open a file's stored bytes.
 
     Raises InputError if it cannot be read, or if a local file changed since it was listed.
@@ -55,14 +54,16 @@ def open_file(file: InputFile) -> Iterator[BinaryIO]:
                 _refuse_changed(file, os.fstat(stream.fileno()))
                 yield cast("BinaryIO", stream)
         else:
-            with FileSystems.open(file.path, compression_type=CompressionTypes.UNCOMPRESSED) as stream:
+            from pipelines.run_files import open_for_reading  # noqa: PLC0415 - loads Beam
+
+            with open_for_reading(file.path) as stream:
                 yield stream
-    except (OSError, BeamIOError) as error:
+    except OSError as error:  # Beam's own errors are of this kind, too
         said = getattr(error, "strerror", None) or str(error).partition("\n")[0]
         raise InputError(f"{file.path}: cannot be read: {said}") from error
 
 
-def _refuse_changed(file: InputFile, status: os.stat_result) -> None:
+def _refuse_changed(file: InputFile | FoundFile, status: os.stat_result) -> None:
     if status.st_size != file.bytes or file.modified not in (None, status.st_mtime_ns):
         raise InputError(
             f"{file.path}: changed since the run began (it had {file.bytes} bytes and has {status.st_size} now);"

@@ -48,3 +48,24 @@ def test_remote_files_have_the_checksum_of_their_store(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"text\n")
     with InputHashes(plan_input([in_store(tmp_path)], ReadOptions()).files) as hashes:
         assert hashes.result() == [{"path": in_store(tmp_path / "a.txt"), "bytes": 5, "etag": "etag-5"}]
+
+
+def test_hashes_begun_ahead_of_the_plan_are_those_of_its_files(tmp_path: Path) -> None:
+    for name in ("b.txt", "a.txt", "out/c.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(name.encode())
+    output = str(tmp_path / "out")
+    ahead = InputHashes.ahead([str(tmp_path)], output)
+    assert ahead is not None
+    files = plan_input([str(tmp_path)], ReadOptions(), output=output).files
+    with ahead:
+        assert [file["path"] for file in ahead.result()] == [str(tmp_path / name) for name in ("a.txt", "b.txt")]
+        assert ahead.goes_for(files)
+        assert not ahead.goes_for(files[:1])
+        (tmp_path / "b.txt").write_bytes(b"other")
+        assert not ahead.goes_for(plan_input([str(tmp_path)], ReadOptions(), output=output).files)
+
+
+def test_what_cannot_be_listed_yet_is_not_hashed_ahead(tmp_path: Path) -> None:
+    assert InputHashes.ahead([str(tmp_path / "absent")], str(tmp_path)) is None
+    assert InputHashes.ahead([in_store(tmp_path)], str(tmp_path)) is None

@@ -1,7 +1,11 @@
+import subprocess
+import sys
+
 import pytest
+from apache_beam.io.filesystems import FileSystems
 
 from pipelines import paths
-from pipelines.paths import filesystem_obstacle, is_local
+from pipelines.paths import filesystem_obstacle, is_local, scheme_of
 
 
 @pytest.mark.parametrize("path", ["a.txt", "/data/a.txt", "dir/s3://a", "a:b", "C://", ""])
@@ -34,3 +38,29 @@ def test_what_no_filesystem_opens(monkeypatch, path, obstacle):
 def test_a_module_in_a_package_that_is_not_there_is_not_installed():
     assert not paths._is_installed("no_such_package.module")
     assert paths._is_installed("apache_beam.io")
+
+
+@pytest.mark.parametrize(
+    "path", ["a", "s3://b/a", " gs://b", "x-1+y.z://a", "1a://b", "a b://c", "/d/s3://a", "s3:/b", "s3://", "", "é://a"]
+)
+def test_the_scheme_is_what_beam_takes_for_one(path):
+    assert scheme_of(path) == FileSystems.get_scheme(path)
+
+
+def test_a_filesystem_that_was_not_imported_with_beam_is_imported_for_its_path():
+    pytest.importorskip("boto3")
+    code = (
+        "import sys\n"
+        "from pipelines.cli.process import import_less\n"
+        "import_less()\n"
+        "from apache_beam.io.filesystems import FileSystems\n"
+        "left_out = ('boto3', 'pymongo', 'apache_beam.io.gcp.bigquery')\n"
+        "print([name for name in left_out if name in sys.modules])\n"
+        "from pipelines.paths import filesystem_obstacle\n"
+        "print(filesystem_obstacle('s3://bucket/a'))\n"
+        "print(FileSystems.get_filesystem('s3://bucket/a').scheme())\n"
+        "import pymongo, apache_beam.io.gcp.bigquery\n"
+        "print(pymongo.__name__)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["[]", "None", "s3", "pymongo"]
