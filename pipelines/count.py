@@ -213,7 +213,7 @@ def _warn_of_absent_fields(files: RunFiles, options: CountOptions, read: ReadOpt
     }
     if read.id_field is not None:
         flags["id"] = f"--id-field {read.id_field}"
-    parts = [name for name in files.list() if name.startswith("documents/")] if flags else []
+    parts = files.list("documents") if flags else []
     for name in parts:
         with files.open_parquet(name) as table:
             flags = {column: flag for column, flag in flags.items() if not _has_value(table, column)}

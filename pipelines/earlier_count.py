@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from pipelines.documents import Tally
 from pipelines.input_hashes import InputHashes
 from pipelines.inputs import InputFile, InputPlan, Split
+from pipelines.paths import STORE_THREADS
 from pipelines.progress import Talk
 from pipelines.run_directory import RunPlan, option_difference
 from pipelines.run_files import RunFiles
@@ -21,7 +22,6 @@ from pipelines.versions import versions
 from schemas.bad_records import BAD_RECORDS
 from tokenize_lib.errors import InputError, OptionError
 
-_READERS = 16
 _operations: Any = pc
 
 
@@ -198,7 +198,7 @@ def _tallies(unchanged: Sequence[InputFile], before: Mapping[str, Any], bad: pa.
 
 
 def _rows(files: RunFiles, record: Mapping[str, Any], unchanged: Sequence[InputFile]) -> EarlierRows:
-    with ThreadPoolExecutor(_READERS) as pool:
+    with ThreadPoolExecutor(STORE_THREADS) as pool:
         by_part = pool.map(lambda name: _groups_of_part(files, name), _outputs(record, "documents/"))
         groups = [group for part in by_part for group in part]
     # Sources ascend from group to group.

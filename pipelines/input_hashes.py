@@ -1,15 +1,16 @@
 """What the input was, for `run.json`: the hash of each local file and the etag of each remote one, found meanwhile."""
 
+import contextlib
 import hashlib
 import io
 import threading
 from collections.abc import Sequence
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from typing import Self, cast
 
 from pipelines.formats.streams import open_file
 from pipelines.listing import FoundFile, list_files
-from pipelines.paths import is_local
+from pipelines.paths import STORE_THREADS, is_local
 from pipelines.splits import InputFile
 from tokenize_lib.errors import TokenbeamError
 
@@ -19,7 +20,7 @@ _PIECE_BYTES = 16 << 20
 
 
 class InputHashes:
-    """Hashes of files, computed by one thread in the background, from construction on.
+    """Hashes of files, found in the background, from construction on: one local file after the other, many remote ones.
 
     `result` waits for them, and raises what went wrong: InputError for a file that changed, or cannot be read any more.
     As a context manager it stops the thread on the way out, so that a failed run does not wait for hashes.
@@ -63,34 +64,38 @@ class InputHashes:
 
     def _run(self) -> None:
         try:
-            self._hashes.set_result([self._hash(file) for file in self._files])
+            remote = [file for file in self._files if not is_local(file.path)]
+            with ThreadPoolExecutor(STORE_THREADS) as pool:
+                etags = dict(zip((file.path for file in remote), pool.map(self._etag, remote), strict=True))
+            self._hashes.set_result([etags.get(file.path) or self._hash(file) for file in self._files])
         except BaseException as error:  # noqa: BLE001 (raised again where the result is asked for)
             self._hashes.set_exception(error)
 
     def _hash(self, file: InputFile | FoundFile) -> dict[str, str | int]:
-        if not is_local(file.path):
-            return {"path": file.path, "bytes": file.bytes, **_etag(file.path)}
         digest = hashlib.sha256()
         piece = memoryview(bytearray(min(_PIECE_BYTES, file.bytes + 1)))
         with open_file(file) as stream:
             local = cast("io.RawIOBase", stream)
             while length := local.readinto(piece):
-                if self._stopped.is_set():
-                    raise CancelledError
+                self._go_on()
                 digest.update(piece[:length])
         return {"path": file.path, "bytes": file.bytes, "sha256": digest.hexdigest()}
+
+    def _etag(self, file: InputFile | FoundFile) -> dict[str, str | int]:
+        from apache_beam.io.filesystem import BeamIOError  # noqa: PLC0415
+        from apache_beam.io.filesystems import FileSystems  # noqa: PLC0415
+
+        self._go_on()
+        found: dict[str, str | int] = {"path": file.path, "bytes": file.bytes}
+        with contextlib.suppress(BeamIOError):  # some stores have none
+            if (checksum := FileSystems.checksum(file.path)) is not None:
+                found["etag"] = str(checksum)
+        return found
+
+    def _go_on(self) -> None:
+        if self._stopped.is_set():
+            raise CancelledError
 
 
 def _version(file: InputFile | FoundFile) -> tuple[str, int, int | None]:
     return file.path, file.bytes, file.modified
-
-
-def _etag(path: str) -> dict[str, str]:
-    from apache_beam.io.filesystem import BeamIOError  # noqa: PLC0415
-    from apache_beam.io.filesystems import FileSystems  # noqa: PLC0415
-
-    try:
-        checksum = FileSystems.checksum(path)
-    except BeamIOError:  # some stores have none
-        checksum = None
-    return {} if checksum is None else {"etag": str(checksum)}

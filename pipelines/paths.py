@@ -8,6 +8,8 @@ import importlib
 import importlib.util
 import re
 
+from pipelines.s3_clients import keep_s3_clients
+
 _SCHEME = re.compile("([a-zA-Z][-a-zA-Z0-9+.]*)://.*")  # as FileSystems.get_scheme of Beam has it
 # Beam has a filesystem for each of these only with the extra, or has one that needs the module.
 _EXTRAS = {
@@ -23,6 +25,8 @@ _MODULES = {
     "hdfs": "apache_beam.io.hadoopfilesystem",
 }
 _OF_THE_WEB = ("http", "https", "ftp")
+STORE_THREADS = 32
+"""How many requests to an object store are made at a time: each mostly waits."""
 
 
 def is_local(path: str) -> bool:
@@ -63,6 +67,7 @@ def open_scheme(scheme: str | None) -> None:
     if scheme in _MODULES:
         with contextlib.suppress(ImportError):
             importlib.import_module(_MODULES[scheme])
+    keep_s3_clients()
 
 
 def _is_installed(module: str) -> bool:

@@ -150,7 +150,7 @@ class RunDirectory:
             "records": dict(records),
             "results": dict(results),
             "inputs": [dict(file) for file in inputs or self._plan.inputs],
-            "outputs": [_without_none(dataclasses.asdict(self.files.describe(name))) for name in outputs],
+            "outputs": [_without_none(dataclasses.asdict(written)) for written in self.files.describe_all(outputs)],
         }
         self.files.write_json(RECORD, record)
         self._remove_work()
@@ -166,7 +166,7 @@ class RunDirectory:
             self._lock.close()
 
     def _remove_work(self) -> None:
-        _clear(self.files, [name for name in self.files.list() if name.startswith(f"{WORK}/")])
+        _clear(self.files, self.files.list(WORK))
         if is_local(self.files.root):
             shutil.rmtree(Path(self.files.root, WORK), ignore_errors=True)
             with contextlib.suppress(OSError):
@@ -273,7 +273,9 @@ def _flat(options: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def _clear(files: RunFiles, names: Sequence[str]) -> None:
     """Remove a run's files, its marks last: a directory is known as ours until it is empty."""
-    files.remove(sorted((name for name in names if name != _LOCK), key=lambda name: (name in (_STATE, RECORD), name)))
+    marks = [name for name in names if name in (_STATE, RECORD)]
+    files.remove(name for name in names if name not in (*marks, _LOCK))
+    files.remove(marks)
     if is_local(files.root):
         for directory in {Path(files.root, name).parent for name in names if "/" in name}:
             with contextlib.suppress(OSError):
@@ -285,7 +287,7 @@ def _begin(files: RunFiles, plan: RunPlan, begun: Begun) -> str:
     if begun is Begun.FINISHED:
         return str(files.read_json(RECORD)["started"])
     if begun is Begun.RESUMED:
-        files.remove(name for name in files.list() if name.startswith(_UNFINISHED))
+        files.remove(files.list(UNFINISHED))
         return str(files.read_json(_STATE)["started"])
     _clear(files, files.list())
     started = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")

@@ -11,6 +11,7 @@ import io
 import json
 import uuid
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -19,8 +20,9 @@ import pyarrow.parquet as pq
 from apache_beam.io.filesystem import BeamIOError, CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
-from pipelines.paths import is_local
+from pipelines.paths import STORE_THREADS, is_local
 from pipelines.row_groups import row_groups
+from pipelines.s3_clients import keep_s3_clients
 from pipelines.worker_errors import disk_full, is_disk_full
 from tokenize_lib.errors import OutputError
 
@@ -29,6 +31,8 @@ UNFINISHED = f"{WORK}/unfinished"
 PLANNED = f"{WORK}/plan"
 """What the driver writes for workers to do. A run that is resumed plans anew."""
 _WRITTEN = f"{WORK}/written"
+
+keep_s3_clients()  # here, as workers import this before they open a file
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,16 +126,24 @@ class RunFiles:
         noted = self.read_json(self._note_name(name))
         return WrittenFile(**noted) if noted else self._read_through(name)
 
-    def list(self) -> list[str]:
-        """Give the names of all files in the directory, sorted."""
+    def describe_all(self, names: Iterable[str]) -> list[WrittenFile]:
+        """Do as `describe` for each of these, at the same time: on an object store one takes a tenth of a second."""
+        with ThreadPoolExecutor(STORE_THREADS) as pool:
+            return list(pool.map(self.describe, names))
+
+    def list(self, folder: str = "") -> list[str]:
+        """Give the names of all files in the directory, or of those in a folder of it, sorted."""
+        below = f"{folder}/" if folder else ""
         with output_errors(self.root, "listed"):
-            return sorted(_list_below(self.root))
+            return sorted(below + name for name in _list_below(self.path(folder) if folder else self.root))
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove files, in this order."""
-        for name in names:
-            with output_errors(self.path(name), "removed"):
-                FileSystems.delete([self.path(name)])
+        """Remove files, in whatever order; object stores take many at once."""
+        paths = [self.path(name) for name in names]
+        if not paths:
+            return
+        with output_errors(paths[0] if len(paths) == 1 else self.root, "removed"):
+            FileSystems.delete(paths)
 
     def forget(self, name: str) -> None:
         """Remove what was noted for `describe`: for a file written by itself, into a directory that is no run's."""
@@ -258,6 +270,6 @@ def _list_below(root: str) -> Iterator[str]:
 
 def _make_directory_of(path: str) -> None:
     directory = FileSystems.split(path)[0]
-    if not FileSystems.exists(directory):
-        with contextlib.suppress(OSError, BeamIOError):  # another worker was first, or there are no directories here
+    if FileSystems.get_filesystem(path).has_dirs() and not FileSystems.exists(directory):
+        with contextlib.suppress(OSError, BeamIOError):  # another worker was first
             FileSystems.mkdirs(directory)

@@ -11,6 +11,7 @@ import shlex
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
@@ -135,7 +136,18 @@ def _in_process(runtime: RuntimeOptions) -> tuple[FnApiRunner, PipelineOptions]:
     direct.direct_running_mode = "in_memory"
     hide = "" if runtime.debug else " 2>/dev/null"
     command = f"exec {shlex.quote(sys.executable)} -m {_WORKER_MODULE} {os.getpid()}{hide}"
-    return FnApiRunner(default_environment=SubprocessSDKEnvironment.from_command_string(command)), options
+    environment = SubprocessSDKEnvironment.from_command_string(command)
+    return FnApiRunner(default_environment=environment, provision_info=_for_processes(options)), options
+
+
+def _for_processes(options: PipelineOptions) -> Any:
+    """Give what makes options known to worker processes, as Beam does not: where s3:// is, and who may read there."""
+    from apache_beam.portability.api import beam_provision_api_pb2  # noqa: PLC0415 - for such workers alone
+    from apache_beam.runners.portability.fn_api_runner.fn_runner import ExtendedProvisionInfo  # noqa: PLC0415
+    from apache_beam.runners.portability.portable_runner import JobServiceHandle  # noqa: PLC0415
+
+    given = JobServiceHandle.encode_pipeline_options(options.get_all_options(drop_default=True))
+    return ExtendedProvisionInfo(beam_provision_api_pb2.ProvisionInfo(pipeline_options=given))
 
 
 def _run_here(pipeline: beam.Pipeline, step: str) -> None:

@@ -6,6 +6,7 @@ the part is done, and a resumed run leaves it out.
 """
 
 import dataclasses
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -27,6 +28,7 @@ from pipelines.formats.blocks import BAD_RECORDS
 from pipelines.group_totals import FOLDER, GroupTotals, Numbers
 from pipelines.inputs import ReadOptions, Split
 from pipelines.partial_tables import PartialTable, read_partial_table, write_partial_run
+from pipelines.paths import STORE_THREADS
 from pipelines.pretoken_table import merge_runs
 from pipelines.run_files import RunFiles
 from schemas.document_tokens import SOURCE
@@ -40,7 +42,7 @@ _ENOUGH_ROWS = 1 << 14
 _ENOUGH_BYTES = 1 << 20
 _MOST_RUNS = 64  # merged at a time; of each, a megabyte is held
 _MERGERS = 4
-_READERS = 16
+_NOTES = ".work/parts"
 _PLACE: "list[pa.Field[Any]]" = [pa.field("source", pa.int64()), pa.field("start", pa.int64())]
 _BAD_RECORDS = pa.schema([*_PLACE, *BAD_RECORDS])
 
@@ -81,7 +83,7 @@ class PartNote:
 
 def note_name(part: int) -> str:
     """Give the file of a part's note."""
-    return f".work/parts/part-{part:05d}.json"
+    return f"{_NOTES}/part-{part:05d}.json"
 
 
 def _bad_name(part: int) -> str:
@@ -272,13 +274,13 @@ def count_parts(pipeline: beam.Pipeline, plan: CountPlan, parts: Sequence[CountP
 def finished_parts(files: RunFiles) -> set[int]:
     """Give the parts that are done."""
     prefix, suffix = note_name(0).split("00000")
-    return {int(name.removeprefix(prefix).removesuffix(suffix)) for name in files.list() if name.startswith(prefix)}
+    return {int(name.removeprefix(prefix).removesuffix(suffix)) for name in files.list(_NOTES)}
 
 
 def read_notes(files: RunFiles, parts: int) -> list[PartNote]:
     """Read what every part came to."""
-    with ThreadPoolExecutor(_READERS) as pool:
-        return list(pool.map(lambda part: _note(files.read_json(note_name(part))), range(parts)))
+    with ThreadPoolExecutor(STORE_THREADS) as pool:
+        return list(pool.map(lambda part: _note(json.loads(files.read_bytes(note_name(part)))), range(parts)))
 
 
 def _note(read: dict[str, Any]) -> PartNote:
