@@ -160,7 +160,7 @@ def refuse_local_files():
             return True
         if path == os.environ.get(OPENED_BY_DRIVER):
             is_driver = "pipelines.worker_main" not in sys.orig_argv
-            return is_driver and threading.current_thread() is threading.main_thread()
+            return is_driver and not any("apache_beam" in frame for frame in _frames())  # a worker's call has some
         return path.startswith(temporary) and not _asked_by_us()
 
     def look(event, arguments):
@@ -176,14 +176,17 @@ def refuse_local_files():
 
 def _asked_by_us():
     """Whether code of ours, and not of Beam, asks for a file."""
-    frame = sys._getframe(2)
+    return next(
+        (frame.startswith(_OURS) for frame in _frames() if frame.startswith(_OURS) or "apache_beam" in frame), False
+    )
+
+
+def _frames():
+    """Files of the code that is running, innermost first."""
+    frame = sys._getframe(1)
     while frame is not None:
-        if frame.f_code.co_filename.startswith(_OURS):
-            return True
-        if "apache_beam" in frame.f_code.co_filename:
-            return False
+        yield frame.f_code.co_filename
         frame = frame.f_back
-    return False
 
 
 if os.environ.get(REFUSALS):
