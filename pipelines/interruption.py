@@ -20,7 +20,7 @@ def on_interrupt(undo: Callable[[], str | None]) -> Iterator[None]:
     """Have `undo` called if the command is stopped while the block runs.
 
     Args:
-        undo: Must end within seconds, and runs in any thread. Gives what a person should know of it, in one sentence.
+        undo: Must end within seconds, and runs in any thread. Gives what a person should know of it, in a few words.
     """
     at_interrupt(undo)
     try:

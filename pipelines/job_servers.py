@@ -23,7 +23,8 @@ from apache_beam.runners.portability.local_job_service import LocalJobServicer
 from apache_beam.runners.portability.portable_runner import PortableRunner
 from apache_beam.runners.runner import PipelineRunner
 
-from pipelines.interruption import at_interrupt, wait_if_stopping
+from pipelines.flink_cluster import FlinkCluster
+from pipelines.interruption import at_interrupt
 from tokenize_lib.errors import TokenbeamError
 
 _EMBEDDED = "embed"
@@ -98,7 +99,6 @@ class _Started:
         while not self.server.answers(_LOOK_SECONDS):
             ended = self.ended()
             if ended is not None:
-                wait_if_stopping()
                 raise TokenbeamError(f"the job server of {self._runner} {ended}")
             if time.monotonic() > deadline:
                 raise TokenbeamError(
@@ -195,6 +195,16 @@ def _own(runner: PortableRunner, options: PipelineOptions, name: str, beam_args:
 
 def _command(runner: PortableRunner, options: PipelineOptions, name: str, folder: str) -> tuple[list[str], str]:
     """Give the command that starts the runner's job server, and its endpoint; none where it has no process."""
+    cluster = FlinkCluster.of(options) if name == "FlinkRunner" else None
+    if cluster is not None:
+        try:
+            cluster.check()
+        except OSError as error:
+            reason = " ".join(str(getattr(error, "reason", error)).split())
+            raise TokenbeamError(
+                f"no Flink cluster answers at -- --flink_master {cluster.address} ({reason}): "
+                "give host and port of its REST interface"
+            ) from error
     where = options.view_as(JobServerOptions)
     where.artifacts_dir = where.artifacts_dir or folder
     try:
@@ -207,7 +217,12 @@ def _command(runner: PortableRunner, options: PipelineOptions, name: str, folder
     except NotImplementedError as error:
         raise TokenbeamError(f"{name} needs --job_endpoint HOST:PORT after --, where a job server listens") from error
     except (URLError, OSError, ValueError, RuntimeError) as error:
-        raise TokenbeamError(f"{name} has no job server to start: {' '.join(str(error).split())}") from error
+        why = " ".join(str(error).partition(". Also failed")[0].split())
+        option = "prism_location" if name == "PrismRunner" else f"{name.lower().removesuffix('runner')}_job_server_jar"
+        raise TokenbeamError(
+            f"{name} has no job server to start ({why}): name one with --{option} after --, "
+            "or one that runs with --job_endpoint HOST:PORT"
+        ) from error
     command = [str(part) for part in command]
     if shutil.which(command[0]) is None:
         raise TokenbeamError(

@@ -17,13 +17,15 @@ from apache_beam.runners.portability import portable_runner
 from apache_beam.runners.runner import PipelineResult, PipelineState, create_runner
 
 from pipelines.beam_options import Engine
-from pipelines.interruption import on_interrupt, wait_if_stopping
+from pipelines.flink_cluster import FlinkCluster
+from pipelines.interruption import on_interrupt
 from pipelines.job_servers import JobServer, job_server_for
 from pipelines.progress import METRICS, Progress
 from pipelines.worker_errors import worker_error
 from tokenize_lib.errors import OptionError, TokenbeamError
 
 _FIRST_LOOK_SECONDS, _LOOK_SECONDS = 0.05, 1.0
+_HANDING_IN_SECONDS = 10.0
 _FILES_SECONDS = 10.0
 _CALL_SECONDS = 30.0
 _LOST_SECONDS = 60.0
@@ -157,27 +159,28 @@ def run_remote(  # noqa: PLR0913 - one call a pipeline, all by name
     engine = Engine.of(options)
     cloud = options.view_as(GoogleCloudOptions)
     cloud.job_name = cloud.job_name or _job_name(command, step)
+    cluster = FlinkCluster.of(options)
     runner = _runner(options, engine)
+    if progress is not None:
+        progress.state = f"waiting for {engine.runner}"
     server = job_server_for(runner, options, engine.runner, beam_args)
     try:
         pipeline = beam.Pipeline(runner=runner, options=options)
     except ValueError as error:
         raise OptionError(f"Beam: {' '.join(str(error).split())} (after --)") from error
     build(pipeline)
-    result = _in_thread(pipeline.run, step)
-    is_portable = isinstance(result, portable_runner.PipelineResult)
-    job: _Job = _PortableJob(result, server) if is_portable else _OtherJob(result)
-    watched = _Watched(job, f"job {_both(cloud.job_name, job.id)} on {engine.runner}", step)
-    if progress is not None:
-        progress.say(f"{progress.label}: {watched.name}")
+    watched = _Watched(cloud.job_name, engine.runner, step, cluster)
     try:
         with on_interrupt(watched.cancel):
+            watched.begin(_in_thread(pipeline.run, step), server)
+            if progress is not None:
+                progress.say(f"{progress.label}: {watched.name}")
             watched.wait(progress, finished)
     except KeyboardInterrupt:
         watched.cancel()
         raise
     finally:
-        job.close()
+        watched.close()
 
 
 def _runner(options: PipelineOptions, engine: Engine) -> Any:
@@ -204,7 +207,6 @@ def _in_thread(call: Callable[[], Any], step: str) -> Any:
     while not ended.wait(_LOOK_SECONDS):
         pass
     if failures:
-        wait_if_stopping()
         raise worker_error(failures[0], step) from failures[0]
     return results[0]
 
@@ -212,87 +214,143 @@ def _in_thread(call: Callable[[], Any], step: str) -> Any:
 class _Watched:
     """A job while it runs.
 
-    Attributes:
-        name: What people read of it: names, id and runner.
+    Args:
+        job_name: Its name.
+        runner: Where it runs, for people.
+        step: What it is for.
+        cluster: The Flink cluster that it runs on, if it is known.
     """
 
-    def __init__(self, job: _Job, name: str, step: str) -> None:
-        self._job = job
-        self.name = name
-        self._step = step
+    def __init__(self, job_name: str, runner: str, step: str, cluster: FlinkCluster | None) -> None:
+        self._job_name, self._runner, self._step, self._cluster = job_name, runner, step, cluster
+        self._job: _Job | None = None
+        self._begun = threading.Event()
+
+    def begin(self, result: PipelineResult, server: JobServer | None) -> None:
+        """Know of the job, once it is handed in."""
+        is_portable = isinstance(result, portable_runner.PipelineResult)
+        self._job = _PortableJob(result, server) if is_portable else _OtherJob(result)
+        self._begun.set()
+
+    @property
+    def name(self) -> str:
+        """What people read of it: name, id and runner."""
+        job_id = self._job.id if self._job is not None else ""
+        both = job_id if job_id.startswith(self._job_name) else f"{self._job_name} ({job_id})"
+        return f"job {both if job_id else self._job_name} on {self._runner}"
 
     def wait(self, progress: Progress | None, finished: Callable[[], int] | None) -> None:
         """Wait for its end; raise what it failed of."""
-        looks = None if progress is None else _Looks(self._job, progress, finished)
+        job = self._known()
+        looks = None if progress is None else _Looks(job, progress, finished, self._tasks)
         pause = _FIRST_LOOK_SECONDS
-        state = self._state()
+        state = self._state(job)
         while not PipelineState.is_terminal(state):
             if looks is not None:
                 looks.look(state)
             time.sleep(pause)
             pause = min(1.5 * pause, _LOOK_SECONDS)
-            state = self._state()
-        wait_if_stopping()
+            state = self._state(job)
         if looks is not None:
             looks.look_at_metrics()
         if state == PipelineState.CANCELLED:
             raise TokenbeamError(f"{self._step}: {self.name} was cancelled, not from here: --resume goes on from there")
         if state != PipelineState.DONE:
-            failure = self._job.failure()
+            failure = job.failure()
             raise worker_error(failure, self._step, self.name) from failure
 
     def cancel(self) -> str:
-        """End it, and wait until it has; say in one sentence what became of it."""
-        deadline = time.monotonic() + _CANCEL_SECONDS
+        """End it, and wait until it has; say what became of it."""
+        self._begun.wait(_HANDING_IN_SECONDS)
         try:
-            self._job.cancel()
-            while not PipelineState.is_terminal(state := self._job.state()):
-                if time.monotonic() > deadline:
-                    return f"{self.name} was told to stop, and is {state}: see there that it ends."
-                time.sleep(_FIRST_LOOK_SECONDS)
+            if self._cluster is not None and not self._cluster.cancel(self._job_name, _CANCEL_SECONDS):
+                return f"{self.name} was told to stop, and goes on: end it there"
+            if self._job is None:
+                return f"{self.name} may have been handed in: see there that it ends"
+            return self._cancel(self._job)
         except Exception as error:  # noqa: BLE001 - it may have gone before us
-            return f"{self.name} may still run ({_told(error)}): end it there."
-        return f"{self.name} is {state.lower()}."
+            return f"{self.name} may still run ({_told(error)}): end it there"
 
-    def _state(self) -> str:
+    def _cancel(self, job: _Job) -> str:
+        if not PipelineState.is_terminal(state := job.state()):
+            job.cancel()
+        deadline = time.monotonic() + _CANCEL_SECONDS
+        while not PipelineState.is_terminal(state := job.state()):
+            if time.monotonic() > deadline:
+                return f"{self.name} was told to stop, and is {state.lower()}: see there that it ends"
+            time.sleep(_FIRST_LOOK_SECONDS)
+        has_ended = state != PipelineState.FAILED or self._cluster is None
+        return f"{self.name} is {state.lower() if has_ended else 'cancelled'}"
+
+    def close(self) -> None:
+        """Let go of what served it on this side."""
+        if self._job is not None:
+            self._job.close()
+
+    def _known(self) -> _Job:
+        if self._job is None:
+            raise TokenbeamError(f"{self._step}: {self.name} was not handed in")
+        return self._job
+
+    def _tasks(self) -> str | None:
+        return None if self._cluster is None else self._cluster.tasks(self._job_name)
+
+    def _state(self, job: _Job) -> str:
         """Ask for the state, for a while also where nobody answers."""
         lost: float | None = None
         while True:
             try:
-                return self._job.state()
+                return job.state()
             except TokenbeamError as error:
-                wait_if_stopping()
-                raise TokenbeamError(f"{self._step}: {self.name}: {error}: --resume goes on from there") from error
-            except grpc.RpcError as error:
+                raise self._lost(str(error)) from error
+            except (grpc.RpcError, ValueError) as error:  # a closed channel is a ValueError
                 lost = lost or time.monotonic()
-                is_gone = error.code() == grpc.StatusCode.NOT_FOUND  # its job server began anew
-                if is_gone or time.monotonic() - lost > _LOST_SECONDS:
-                    wait_if_stopping()
-                    asked = "" if is_gone else f" for {_LOST_SECONDS:.0f} s"
-                    raise TokenbeamError(
-                        f"{self._step}: nothing is heard of {self.name}{asked} ({_told(error)}): "
-                        "see there what became of it, then go on with --resume"
-                    ) from error
+                code = error.code() if isinstance(error, grpc.RpcError) else None
+                if code == grpc.StatusCode.NOT_FOUND or time.monotonic() - lost > _LOST_SECONDS:
+                    raise self._lost(f"its job server does not know of it ({_told(error)})") from error
                 time.sleep(_LOOK_SECONDS)
+
+    def _lost(self, why: str) -> TokenbeamError:
+        """Give the error for a job of which nothing is heard any more, which must not go on by itself."""
+        ended = "see there that it has ended"
+        if self._cluster is not None:
+            with contextlib.suppress(OSError):
+                if self._cluster.cancel(self._job_name, _CANCEL_SECONDS):
+                    ended = "it does not run any more"
+        return TokenbeamError(f"{self._step} failed: {self.name}: {why}; {ended}, then go on with --resume")
 
 
 class _Looks:
     """How far a job is: by its metrics, or where the runner gives none before the end, by what is finished."""
 
-    def __init__(self, job: _Job, progress: Progress, finished: Callable[[], int] | None) -> None:
-        self._job, self._progress, self._finished = job, progress, finished
+    def __init__(
+        self,
+        job: _Job,
+        progress: Progress,
+        finished: Callable[[], int] | None,
+        tasks: Callable[[], str | None],
+    ) -> None:
+        self._job, self._progress, self._finished, self._tasks = job, progress, finished, tasks
         self._wanted = f"{progress.step} {progress.unit}"
         self._next_files = time.monotonic() + _FILES_SECONDS
+        self._last_state = ""
 
     def look(self, state: str) -> None:
-        self._progress.state = "" if state == PipelineState.RUNNING else state.lower()
+        if state != PipelineState.RUNNING:
+            self._progress.state = state.lower()
+        elif state != self._last_state:
+            self._progress.state = ""
+        self._last_state = state
         self.look_at_metrics()
         is_told = self._progress.done > self._progress.finished
-        if self._finished is None or is_told or time.monotonic() < self._next_files:
+        if is_told or time.monotonic() < self._next_files:
             return
         before = time.monotonic()
         with contextlib.suppress(Exception):  # the run fails of what matters
-            self._progress.finished = self._finished()
+            if self._finished is not None:
+                self._progress.finished = self._finished()
+        with contextlib.suppress(Exception):
+            self._progress.state = self._tasks() or ""
         self._next_files = time.monotonic() + max(_FILES_SECONDS, 10 * (time.monotonic() - before))
 
     def look_at_metrics(self) -> None:
@@ -309,11 +367,6 @@ def _job_name(command: str, step: str) -> str:
     """Give a name that engines take: letters, digits and hyphens, a letter first, unlike all others."""
     words = f"{command} {step.removeprefix('counting ')}"
     return f"{_NOT_IN_A_NAME.sub('-', words.lower()).strip('-')}-{uuid.uuid4().hex[:8]}"
-
-
-def _both(name: str, job_id: str) -> str:
-    """Name a job by its name and its id, which on some engines holds the name."""
-    return job_id if job_id.startswith(name) else f"{name} ({job_id})" if job_id else name
 
 
 def _told(error: BaseException) -> str:

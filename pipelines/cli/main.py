@@ -22,6 +22,7 @@ from pipelines.cli.process import (
     leave_interrupted,
     take_turns_quickly,
 )
+from pipelines.interruption import wait_if_stopping
 from tokenize_lib.errors import OptionError, TokenbeamError
 
 _COMMANDS = {
@@ -92,6 +93,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _report(error: Exception, *, debug: bool) -> int:
+    wait_if_stopping()
     if debug:
         traceback.print_exception(error)
     if isinstance(error, TokenbeamError):

@@ -111,8 +111,9 @@ def end_on_interrupt() -> None:
 
 def leave_interrupted(code: int = INTERRUPTED) -> None:
     """End the process with one line, waiting for nothing but the end of jobs elsewhere."""
-    said = " ".join(["Stopped.", *undo_all(), "The same command with --resume goes on from here."])
-    os.write(2, f"\n{said}\n".encode())
+    jobs = "; ".join(undo_all())
+    stopped = f"Stopped: {jobs}." if jobs else "Stopped."
+    os.write(2, f"\n{stopped} The same command with --resume goes on from here.\n".encode())
     os._exit(code)
 
 
