@@ -39,34 +39,37 @@ class FlinkCluster:
         """Ask it anything, to know that it is there."""
         self._ask("/overview")
 
+    def has(self, name: str) -> bool:
+        """Tell whether there is a job of a name, ended or not."""
+        return bool(self._jobs(name))
+
     def tasks(self, name: str) -> str | None:
-        """Say how many of a job's tasks are done: ``2 of 10 tasks``; None if there is no such job."""
-        for job in self._jobs(name):
-            tasks = job["tasks"]
-            return f"{tasks['finished']} of {tasks['total']} tasks"
-        return None
+        """Say how many of a running job's tasks are done: ``2 of 10 tasks``; None if there is none."""
+        tasks = next((job["tasks"] for job in self._jobs(name) if job["state"] not in _ENDED), None)
+        return None if tasks is None else f"{tasks['finished']} of {tasks['total']} tasks"
 
     def cancel(self, name: str, seconds: float) -> bool:
-        """Cancel the jobs of a name that have not ended, and wait for it.
+        """Cancel the jobs of a name, and wait for it; also for one that has been handed in, but is not there yet.
 
         Returns:
-            Whether none is left.
+            Whether there was one and none is left.
         """
         deadline = time.monotonic() + seconds
         told = set()
-        while left := [job["jid"] for job in self._jobs(name)]:
+        while time.monotonic() < deadline:
+            jobs = self._jobs(name)
+            left = [job["jid"] for job in jobs if job["state"] not in _ENDED]
+            if jobs and not left:
+                return True
             for job in left:
                 if job not in told:
                     self._ask(f"/jobs/{job}?mode=cancel", "PATCH")
                     told.add(job)
-            if time.monotonic() > deadline:
-                return False
             time.sleep(_LOOK_SECONDS)
-        return True
+        return False
 
     def _jobs(self, name: str) -> list[dict[str, Any]]:
-        jobs = self._ask("/jobs/overview")["jobs"]
-        return [job for job in jobs if job["name"] == name and job["state"] not in _ENDED]
+        return [job for job in self._ask("/jobs/overview")["jobs"] if job["name"] == name]
 
     def _ask(self, path: str, method: str = "GET") -> Any:
         request = Request(f"{self._root}{path}", method=method)  # noqa: S310 - the address is the user's own

@@ -51,10 +51,14 @@ class JobServer:
         stub: Its calls.
     """
 
-    def __init__(self, endpoint: str, ended: Callable[[], str | None] = lambda: None) -> None:
+    def __init__(
+        self, endpoint: str, ended: Callable[[], str | None] = lambda: None, stop: Callable[[], None] | None = None
+    ) -> None:
         self.endpoint = endpoint
         self.ended = ended
         """Says how it ended, if it was started here and did."""
+        self.stop = stop
+        """Ends it, if it was started here."""
         self._channel = grpc.insecure_channel(
             endpoint, options=[("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
         )
@@ -88,7 +92,7 @@ class _Started:
                 )  # fmt: skip
             except OSError as error:
                 raise TokenbeamError(f"the job server of {runner} cannot be started: {error.strerror}") from error
-        self.server = JobServer(endpoint, self.ended)
+        self.server = JobServer(endpoint, self.ended, self.stop)
 
     def ended(self) -> str | None:
         code = self._process.poll()

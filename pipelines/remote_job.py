@@ -30,7 +30,8 @@ _FILES_SECONDS = 10.0
 _CALL_SECONDS = 30.0
 _LOST_SECONDS = 60.0
 _LAST_MESSAGES_SECONDS = 10.0
-_CANCEL_SECONDS = 15.0
+_CANCEL_SECONDS = 30.0
+_SHORTLY_SECONDS = 3.0
 _NOT_IN_A_NAME = re.compile(r"[^a-z0-9]+")
 
 
@@ -169,10 +170,10 @@ def run_remote(  # noqa: PLR0913 - one call a pipeline, all by name
     except ValueError as error:
         raise OptionError(f"Beam: {' '.join(str(error).split())} (after --)") from error
     build(pipeline)
-    watched = _Watched(cloud.job_name, engine.runner, step, cluster)
+    watched = _Watched(cloud.job_name, engine.runner, step, cluster, server)
     try:
         with on_interrupt(watched.cancel):
-            watched.begin(_in_thread(pipeline.run, step), server)
+            watched.begin(_in_thread(pipeline.run, step))
             if progress is not None:
                 progress.say(f"{progress.label}: {watched.name}")
             watched.wait(progress, finished)
@@ -219,17 +220,21 @@ class _Watched:
         runner: Where it runs, for people.
         step: What it is for.
         cluster: The Flink cluster that it runs on, if it is known.
+        server: The job server that it is handed to, if there is one.
     """
 
-    def __init__(self, job_name: str, runner: str, step: str, cluster: FlinkCluster | None) -> None:
-        self._job_name, self._runner, self._step, self._cluster = job_name, runner, step, cluster
+    def __init__(
+        self, job_name: str, runner: str, step: str, cluster: FlinkCluster | None, server: JobServer | None
+    ) -> None:
+        self._job_name, self._runner, self._step = job_name, runner, step
+        self._cluster, self._server = cluster, server
         self._job: _Job | None = None
         self._begun = threading.Event()
 
-    def begin(self, result: PipelineResult, server: JobServer | None) -> None:
+    def begin(self, result: PipelineResult) -> None:
         """Know of the job, once it is handed in."""
         is_portable = isinstance(result, portable_runner.PipelineResult)
-        self._job = _PortableJob(result, server) if is_portable else _OtherJob(result)
+        self._job = _PortableJob(result, self._server) if is_portable else _OtherJob(result)
         self._begun.set()
 
     @property
@@ -263,13 +268,25 @@ class _Watched:
         """End it, and wait until it has; say what became of it."""
         self._begun.wait(_HANDING_IN_SECONDS)
         try:
-            if self._cluster is not None and not self._cluster.cancel(self._job_name, _CANCEL_SECONDS):
-                return f"{self.name} was told to stop, and goes on: end it there"
+            if self._cluster is not None:
+                return self._cancel_on(self._cluster)
             if self._job is None:
                 return f"{self.name} may have been handed in: see there that it ends"
             return self._cancel(self._job)
         except Exception as error:  # noqa: BLE001 - it may have gone before us
             return f"{self.name} may still run ({_told(error)}): end it there"
+
+    def _cancel_on(self, cluster: FlinkCluster) -> str:
+        is_ours = self._server is not None and self._server.stop is not None
+        if cluster.cancel(self._job_name, _SHORTLY_SECONDS if is_ours else _CANCEL_SECONDS):
+            return f"{self.name} is cancelled"
+        if self._server is not None and self._server.stop is not None:
+            self._server.stop()  # what it had not handed on yet, it never does
+            if not cluster.has(self._job_name):
+                return f"{self.name} was not begun"
+            if cluster.cancel(self._job_name, _CANCEL_SECONDS):
+                return f"{self.name} is cancelled"
+        return f"{self.name} is not seen to end at {cluster.address}: see there that it does"
 
     def _cancel(self, job: _Job) -> str:
         if not PipelineState.is_terminal(state := job.state()):
@@ -279,8 +296,7 @@ class _Watched:
             if time.monotonic() > deadline:
                 return f"{self.name} was told to stop, and is {state.lower()}: see there that it ends"
             time.sleep(_FIRST_LOOK_SECONDS)
-        has_ended = state != PipelineState.FAILED or self._cluster is None
-        return f"{self.name} is {state.lower() if has_ended else 'cancelled'}"
+        return f"{self.name} is {state.lower()}"
 
     def close(self) -> None:
         """Let go of what served it on this side."""
