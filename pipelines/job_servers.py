@@ -32,6 +32,7 @@ _ANSWER_SECONDS = 30.0
 _START_SECONDS = 180.0
 _STOP_SECONDS = 10.0
 _LOOK_SECONDS = 0.1
+_BEFORE_A_STACK = ("panic:", "fatal error:", "Exception in thread", "Error:", "Caused by:")
 # Linux sends the signal to what is run when the thread that asked is gone, however it went.
 _END_WITH_STARTER = """
 import ctypes, os, signal, sys
@@ -96,7 +97,7 @@ class _Started:
 
     def ended(self) -> str | None:
         code = self._process.poll()
-        return None if code is None else f"ended with exit code {code}{self._last_line()}"
+        return None if code is None else f"ended with exit code {code}{self._cause()}"
 
     def wait_until_it_answers(self) -> None:
         deadline = time.monotonic() + _START_SECONDS
@@ -107,7 +108,7 @@ class _Started:
             if time.monotonic() > deadline:
                 raise TokenbeamError(
                     f"the job server of {self._runner} does not answer at {self.server.endpoint} "
-                    f"after {_START_SECONDS:.0f} s{self._last_line()}"
+                    f"after {_START_SECONDS:.0f} s{self._cause()}"
                 )
 
     def stop(self) -> None:
@@ -120,9 +121,12 @@ class _Started:
             self._process.wait()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _last_line(self) -> str:
+    def _cause(self) -> str:
+        """What it said of its end, if it did so itself: the line before a stack, or else its last."""
         lines = [line for line in self._log.read_text(errors="replace").splitlines() if line.strip()]
-        return f": {' '.join(lines[-1].split())}" if lines else ""
+        said = next((line for line in lines if line.startswith(_BEFORE_A_STACK)), lines[-1] if lines else "")
+        was_killed = (self._process.poll() or 0) < 0
+        return f" ({' '.join(said.split())})" if said and not was_killed else ""
 
 
 _lock = threading.Lock()

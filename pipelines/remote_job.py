@@ -32,6 +32,7 @@ _LOST_SECONDS = 60.0
 _LAST_MESSAGES_SECONDS = 10.0
 _CANCEL_SECONDS = 30.0
 _SHORTLY_SECONDS = 3.0
+_FLINK_CANCELLED = "Job was cancelled."
 _NOT_IN_A_NAME = re.compile(r"[^a-z0-9]+")
 
 
@@ -258,11 +259,12 @@ class _Watched:
             state = self._state(job)
         if looks is not None:
             looks.look_at_metrics()
-        if state == PipelineState.CANCELLED:
-            raise TokenbeamError(f"{self._step}: {self.name} was cancelled, not from here: --resume goes on from there")
-        if state != PipelineState.DONE:
-            failure = job.failure()
-            raise worker_error(failure, self._step, self.name) from failure
+        if state == PipelineState.DONE:
+            return
+        failure = job.failure()
+        if state == PipelineState.CANCELLED or _FLINK_CANCELLED in str(failure):
+            raise TokenbeamError(f"{self._step} failed: {self.name} was cancelled there: go on with --resume")
+        raise worker_error(failure, self._step, self.name) from failure
 
     def cancel(self) -> str:
         """End it, and wait until it has; say what became of it."""
@@ -318,22 +320,26 @@ class _Watched:
             try:
                 return job.state()
             except TokenbeamError as error:
-                raise self._lost(str(error)) from error
+                raise self._lost(str(error), has_ended=True) from error
             except (grpc.RpcError, ValueError) as error:  # a closed channel is a ValueError
                 lost = lost or time.monotonic()
                 code = error.code() if isinstance(error, grpc.RpcError) else None
-                if code == grpc.StatusCode.NOT_FOUND or time.monotonic() - lost > _LOST_SECONDS:
-                    raise self._lost(f"its job server does not know of it ({_told(error)})") from error
+                if code == grpc.StatusCode.NOT_FOUND:
+                    raise self._lost("its job server does not know of it any more") from error
+                if time.monotonic() - lost > _LOST_SECONDS:
+                    raise self._lost(
+                        f"nothing is heard from its job server for {_LOST_SECONDS:.0f} s ({_told(error)})"
+                    ) from error
                 time.sleep(_LOOK_SECONDS)
 
-    def _lost(self, why: str) -> TokenbeamError:
+    def _lost(self, why: str, *, has_ended: bool = False) -> TokenbeamError:
         """Give the error for a job of which nothing is heard any more, which must not go on by itself."""
-        ended = "see there that it has ended"
         if self._cluster is not None:
+            has_ended = False
             with contextlib.suppress(OSError):
-                if self._cluster.cancel(self._job_name, _CANCEL_SECONDS):
-                    ended = "it does not run any more"
-        return TokenbeamError(f"{self._step} failed: {self.name}: {why}; {ended}, then go on with --resume")
+                has_ended = self._cluster.cancel(self._job_name, _CANCEL_SECONDS)
+        first = "" if has_ended else "see there that it has ended, then "
+        return TokenbeamError(f"{self._step} failed: {self.name}: {why}: {first}go on with --resume")
 
 
 class _Looks:

@@ -14,6 +14,9 @@ from tokenize_lib.errors import OutputError, TokenbeamError
 _STEP = re.compile(r" \[while running '(?P<step>[^']*)'\]")
 _FRAME = re.compile(r'^ +File ".*\n(?: {4}.*\n)*', re.MULTILINE)
 _BEHIND = re.compile(r"\n\s*\n|\n\s+at [\w.$/]+\(|\nCaused by: ")  # what engines write behind a worker's traceback
+_LOST_WORKER = re.compile(
+    r"CANCELLED: client cancelled|worker disconnected|UNAVAILABLE|TaskManager .* is no longer reachable|Heartbeat of"
+)
 _ENGINE_ERROR = re.compile(
     r"^(?:Caused by: )?(?:[a-z]\w*\.)+(?P<name>\w+(?:Exception|Error)): (?P<message>[^\n]+)", re.MULTILINE
 )
@@ -53,6 +56,11 @@ def worker_error(error: BaseException, step: str, job: str | None = None) -> Tok
         return disk_full(path[1] if path else None)
     if job and not frames:
         name, message = _engine_error(message)
+    if job and not frames and _LOST_WORKER.search(message):
+        return TokenbeamError(
+            f"{step} failed: a worker was lost, usually for lack of memory ({_one_line(message)}): "
+            f"go on with --resume ({job}; --debug shows more)"
+        )
     also = f"{job}; " if job else ""
     what = f"{name}: {_one_line(message)}" if name else _one_line(message)
     return TokenbeamError(f"{steps[-1] if steps else step} failed: {what} ({also}--debug shows where)")
