@@ -6,20 +6,19 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import apache_beam as beam
 import grpc
 from apache_beam.metrics.metric import MetricResults, MetricsFilter
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions, StandardOptions
-from apache_beam.portability.api import beam_job_api_pb2 as job_api
-from apache_beam.runners.portability import portable_runner
 from apache_beam.runners.runner import PipelineResult, PipelineState, create_runner
 
 from pipelines.beam_options import Engine
 from pipelines.flink_cluster import FlinkCluster
 from pipelines.interruption import on_interrupt
 from pipelines.job_servers import JobServer, job_server_for
+from pipelines.jobs import Job, job_of
 from pipelines.progress import METRICS, Progress
 from pipelines.worker_errors import worker_error
 from tokenize_lib.errors import OptionError, TokenbeamError
@@ -27,111 +26,11 @@ from tokenize_lib.errors import OptionError, TokenbeamError
 _FIRST_LOOK_SECONDS, _LOOK_SECONDS = 0.05, 1.0
 _HANDING_IN_SECONDS = 10.0
 _FILES_SECONDS = 10.0
-_CALL_SECONDS = 30.0
 _LOST_SECONDS = 60.0
-_LAST_MESSAGES_SECONDS = 10.0
 _CANCEL_SECONDS = 30.0
 _SHORTLY_SECONDS = 3.0
 _FLINK_CANCELLED = "Job was cancelled."
 _NOT_IN_A_NAME = re.compile(r"[^a-z0-9]+")
-
-
-class _Job(Protocol):
-    """What is asked of a job, whoever runs it. Every call ends within seconds."""
-
-    @property
-    def id(self) -> str: ...
-
-    def state(self) -> str:
-        """One of `PipelineState`."""
-
-    def metrics(self) -> MetricResults: ...
-
-    def failure(self) -> BaseException:
-        """What it failed of, once it has."""
-
-    def cancel(self) -> None: ...
-
-    def close(self) -> None:
-        """Let go of what served it on this side."""
-
-
-class _PortableJob:
-    """A job of a job server, asked by calls of our own: Beam's result gives up after the time for one call."""
-
-    def __init__(self, result: portable_runner.PipelineResult, server: JobServer | None) -> None:
-        self._result = result
-        self._stub = server.stub if server is not None else result._job_service  # noqa: SLF001
-        self._server = server
-        self.id: str = result._job_id  # noqa: SLF001
-        self._errors: list[str] = []
-        self._reader = threading.Thread(target=self._read_messages, name="job-messages", daemon=True)
-        self._reader.start()
-
-    def _read_messages(self) -> None:
-        with contextlib.suppress(grpc.RpcError):
-            for message in self._stub.GetMessageStream(job_api.JobMessagesRequest(job_id=self.id)):
-                said = message.message_response
-                if said.importance == job_api.JobMessage.JOB_MESSAGE_ERROR:
-                    self._errors.append(said.message_text)
-
-    def state(self) -> str:
-        if self._server is not None and (ended := self._server.ended()) is not None:
-            raise TokenbeamError(f"its job server {ended}")
-        found = self._stub.GetState(job_api.GetJobStateRequest(job_id=self.id), timeout=_CALL_SECONDS).state
-        return str(job_api.JobState.Enum.Name(found))
-
-    def metrics(self) -> MetricResults:
-        request = job_api.GetJobMetricsRequest(job_id=self.id)
-        return portable_runner.PortableMetrics(self._stub.GetJobMetrics(request, timeout=_CALL_SECONDS))
-
-    def failure(self) -> BaseException:
-        self._reader.join(_LAST_MESSAGES_SECONDS)
-        # What a worker said is in any of them; runners add errors of their own behind it.
-        said = next((error for error in self._errors if "Traceback (most recent call last)" in error), None)
-        return RuntimeError(said or "\n".join(self._errors) or "the runner's own log says why")
-
-    def cancel(self) -> None:
-        self._stub.Cancel(job_api.CancelJobRequest(job_id=self.id), timeout=_CALL_SECONDS)
-
-    def close(self) -> None:
-        self._result._cleanup()  # noqa: SLF001 - stops the workers of LOOPBACK, as waiting for the result would
-
-
-class _OtherJob:
-    """A job of a runner without a job server, such as Dataflow's, as Beam's result gives it."""
-
-    def __init__(self, result: PipelineResult) -> None:
-        self._result = result
-        self._failure: BaseException | None = None
-        self._ended: str | None = None
-        self._waiter = threading.Thread(target=self._wait, name="job-end", daemon=True)
-        self._waiter.start()
-
-    def _wait(self) -> None:
-        try:
-            self._ended = str(self._result.wait_until_finish() or PipelineState.DONE)
-        except Exception as error:  # noqa: BLE001 - handed to the thread that asks
-            self._failure, self._ended = error, PipelineState.FAILED
-
-    @property
-    def id(self) -> str:
-        job_id = getattr(self._result, "job_id", None)
-        return str(job_id() if callable(job_id) else "")
-
-    def state(self) -> str:
-        return self._ended or PipelineState.RUNNING
-
-    def metrics(self) -> MetricResults:
-        return self._result.metrics()
-
-    def failure(self) -> BaseException:
-        return self._failure or RuntimeError("the runner's own log says why")
-
-    def cancel(self) -> None:
-        self._result.cancel()
-
-    def close(self) -> None: ...
 
 
 def run_remote(  # noqa: PLR0913 - one call a pipeline, all by name
@@ -229,13 +128,12 @@ class _Watched:
     ) -> None:
         self._job_name, self._runner, self._step = job_name, runner, step
         self._cluster, self._server = cluster, server
-        self._job: _Job | None = None
+        self._job: Job | None = None
         self._begun = threading.Event()
 
     def begin(self, result: PipelineResult) -> None:
         """Know of the job, once it is handed in."""
-        is_portable = isinstance(result, portable_runner.PipelineResult)
-        self._job = _PortableJob(result, self._server) if is_portable else _OtherJob(result)
+        self._job = job_of(result, self._server)
         self._begun.set()
 
     @property
@@ -290,7 +188,7 @@ class _Watched:
                 return f"{self.name} is cancelled"
         return f"{self.name} is not seen to end at {cluster.address}: see there that it does"
 
-    def _cancel(self, job: _Job) -> str:
+    def _cancel(self, job: Job) -> str:
         if not PipelineState.is_terminal(state := job.state()):
             job.cancel()
         deadline = time.monotonic() + _CANCEL_SECONDS
@@ -305,7 +203,7 @@ class _Watched:
         if self._job is not None:
             self._job.close()
 
-    def _known(self) -> _Job:
+    def _known(self) -> Job:
         if self._job is None:
             raise TokenbeamError(f"{self._step}: {self.name} was not handed in")
         return self._job
@@ -313,7 +211,7 @@ class _Watched:
     def _tasks(self) -> str | None:
         return None if self._cluster is None else self._cluster.tasks(self._job_name)
 
-    def _state(self, job: _Job) -> str:
+    def _state(self, job: Job) -> str:
         """Ask for the state, for a while also where nobody answers."""
         lost: float | None = None
         while True:
@@ -347,7 +245,7 @@ class _Looks:
 
     def __init__(
         self,
-        job: _Job,
+        job: Job,
         progress: Progress,
         finished: Callable[[], int] | None,
         tasks: Callable[[], str | None],
