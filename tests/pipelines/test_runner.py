@@ -9,10 +9,7 @@ from pathlib import Path
 
 import apache_beam as beam
 import pytest
-from apache_beam.io.filesystems import FileSystems
-from apache_beam.options.pipeline_options import S3Options
 
-from pipelines.beam_options import check_beam_args, take_beam_args
 from pipelines.progress import counts_of
 from pipelines.runner import RuntimeOptions, run_pipeline
 from tests.pipelines import steps
@@ -174,48 +171,22 @@ def test_the_hook_for_thread_failures_is_given_back():
     assert threading.excepthook is before
 
 
-@pytest.mark.parametrize(
-    ("beam_args", "message"),
-    [
-        (
-            ["--runner", "DaskRunner"],
-            (
-                "-- --runner DaskRunner silently loses records (pipelines with several outputs): "
-                "use FlinkRunner, SparkRunner or DataflowRunner, or leave the option out"
-            ),
-        ),
-        (["--wrokers=3"], "Beam does not know --wrokers=3 (after --)"),
-        (["stray.txt"], "Beam does not know stray.txt (after --)"),
-        (["--runner=DirectRunner", "--nope"], "Beam does not know --nope (after --)"),
-        (
-            ["--direct_running_mode=fast"],
-            (
-                "Beam: argument --direct_running_mode: invalid choice: 'fast' "
-                "(choose from 'in_memory', 'multi_threading', 'multi_processing') (after --)"
-            ),
-        ),
-    ],
-)
-def test_beam_options_that_cannot_be(beam_args, message):
-    with pytest.raises(OptionError) as caught:
-        check_beam_args(beam_args)
-    assert str(caught.value) == message
-
-
-def test_options_of_other_runners_pass():
-    check_beam_args(["--runner=FlinkRunner", "--flink_master=localhost:8081", "--parallelism=4"])
-
-
-@pytest.mark.parametrize("option", ["memory", "workers"])
+@pytest.mark.parametrize("option", ["memory", "workers", "worker_memory"])
 def test_sizes_that_cannot_be(option):
-    with pytest.raises(OptionError, match=f"^--{option} 0 is too small"):
+    with pytest.raises(OptionError, match=f"^--{option.replace('_', '-')} 0 is too small"):
         RuntimeOptions(**{"memory": GIB, "workers": 1, option: 0})
 
 
-def test_filesystems_know_beams_options_before_there_is_a_pipeline(monkeypatch):
-    """Without, listing s3:// fails: it looks for endpoint and credentials there."""
-    monkeypatch.setattr(FileSystems, "_pipeline_options", None)
-    take_beam_args(["--s3_endpoint_url", "http://127.0.0.1:9000"])
-    assert FileSystems._pipeline_options.view_as(S3Options).s3_endpoint_url == "http://127.0.0.1:9000"
-    take_beam_args([])
-    assert FileSystems._pipeline_options.view_as(S3Options).s3_endpoint_url is None
+def test_worker_slots_elsewhere_have_a_memory_of_their_own():
+    beam_args = ("--runner=FlinkRunner", "--flink_master=host:8081")
+    elsewhere = RuntimeOptions(memory=4 * GIB, workers=8, beam_args=beam_args)
+    here = RuntimeOptions(memory=4 * GIB, workers=1)
+    assert elsewhere.shares.worker_table == RuntimeOptions(memory=GIB, workers=1).shares.worker_table
+    assert elsewhere.shares.driver_table == here.shares.driver_table
+    given = RuntimeOptions(memory=4 * GIB, workers=8, worker_memory=2 * GIB, beam_args=beam_args)
+    assert given.shares.worker_table == RuntimeOptions(memory=2 * GIB, workers=1).shares.worker_table
+
+
+def test_workers_that_a_runner_sends_back_here_share_the_memory_of_this_process():
+    runtime = RuntimeOptions(memory=4 * GIB, workers=8, beam_args=("--runner=PrismRunner",))
+    assert runtime.shares == RuntimeOptions(memory=4 * GIB, workers=8).shares
