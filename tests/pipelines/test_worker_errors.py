@@ -114,8 +114,8 @@ JAVA = "\n\tat org.apache.beam.sdk.fn.Client.call(Client.java:1)\nCaused by: jav
             "org.apache.beam.vendor.grpc.StatusRuntimeException: CANCELLED: client cancelled",
             TokenbeamError,
             (
-                "counting failed: a worker was lost, usually for lack of memory (CANCELLED: client cancelled): go on with "
-                "--resume (job 7; --debug shows more)"
+                "counting failed: a worker was lost, usually for lack of memory (CANCELLED: client cancelled): "
+                "go on with --resume (job 7; --debug shows more)"
             ),
         ),
         (
