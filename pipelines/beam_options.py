@@ -121,7 +121,8 @@ def _check_runner(name: str | None) -> None:
     known = {known.lower(): known for known in StandardOptions.KNOWN_RUNNER_NAMES}
     if name.lower() in known or f"{name.lower()}runner" in known:
         return
-    near = difflib.get_close_matches(f"{name.lower().removesuffix('runner')}runner", known, n=1, cutoff=0.8)
+    asked = name.lower() if "runner" in name.lower() else f"{name.lower()}runner"
+    near = difflib.get_close_matches(asked, known, n=1, cutoff=0.8)
     others = [known[found] for found in near] or list(_SUGGESTED)
     raise OptionError(f"-- --runner {name}: Beam has no such runner; did you mean {_either(others)}?")
 

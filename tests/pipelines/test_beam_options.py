@@ -134,8 +134,8 @@ def test_nothing_to_warn_of_where_all_is_on_this_machine(beam_args):
 def test_workers_here_for_an_engine_elsewhere(beam_args, where):
     assert list(engine_warnings(beam_args, ["corpus.txt"])) == [
         (
-            f"--environment_type LOOPBACK does all the work in this process, which {where} reaches only if it runs on this "
-            "machine"
+            f"--environment_type LOOPBACK does all the work in this process, which {where} reaches only "
+            "if it runs on this machine"
         )
     ]
 

@@ -105,8 +105,8 @@ JAVA = "\n\tat org.apache.beam.sdk.fn.Client.call(Client.java:1)\nCaused by: jav
             TokenbeamError,
             (
                 "counting failed: a worker was lost, usually for lack of memory (bundle inst003 stage-003 failed:SDK "
-                "worker disconnected: worker[job-001[job]], 1 active instructions): go on with --resume (job 7; --debug shows "
-                "more)"
+                "worker disconnected: worker[job-001[job]], 1 active instructions): go on with --resume (job 7; "
+                "--debug shows more)"
             ),
         ),
         # Flink's own.
