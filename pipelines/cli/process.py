@@ -2,6 +2,8 @@
 
 import contextlib
 import ctypes
+import importlib.machinery
+import importlib.util
 import logging
 import os
 import signal
@@ -9,6 +11,8 @@ import socket
 import sys
 import threading
 import warnings
+from collections.abc import Sequence
+from types import ModuleType
 
 from pipelines.interruption import undo_all
 
@@ -43,14 +47,24 @@ _NOT_WITH_BEAM = frozenset(
 )
 
 
+_WHEN_USED = frozenset({"httplib2"})  # which Beam cannot do without, and never uses in this process
+
+
 class _LeanImports:
-    """An import finder that has none of these; of most of them, only until Beam is imported whole."""
+    """An import finder that has none of these, most of them only until Beam is imported whole; or loads them late."""
 
     @staticmethod
-    def find_spec(name: str, _path: object = None, _target: object = None) -> None:
-        is_left_out = name in _NEVER_USED or (name in _NOT_WITH_BEAM and not _is_beam_ready())
-        if is_left_out:
+    def find_spec(
+        name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if name in _NEVER_USED or (name in _NOT_WITH_BEAM and not _is_beam_ready()):
             raise ModuleNotFoundError(f"{name} is left out", name=name)
+        if name not in _WHEN_USED:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader = importlib.util.LazyLoader(spec.loader)
+        return spec
 
 
 def _is_beam_ready() -> bool:

@@ -1,11 +1,13 @@
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from apache_beam.io.filesystems import FileSystems
 
 from pipelines import paths
 from pipelines.paths import filesystem_obstacle, is_local, scheme_of
+from tests.pipelines.object_store import in_store
 
 
 @pytest.mark.parametrize("path", ["a.txt", "/data/a.txt", "dir/s3://a", "a:b", "C://", ""])
@@ -17,7 +19,7 @@ def test_local_paths(path):
     ("path", "obstacle"),
     [
         ("/data/a.txt", None),
-        ("objects://bucket/a", None),
+        (in_store(Path("a")), None),
         ("s3://b/a", "s3://b/a: s3:// needs more packages: pip install 'apache-beam[aws]'"),
         ("gs://b/a*", "gs://b/a*: gs:// needs more packages: pip install 'apache-beam[gcp]'"),
         ("azfs://b/a", "azfs://b/a: azfs:// needs more packages: pip install 'apache-beam[azure]'"),
@@ -54,13 +56,15 @@ def test_a_filesystem_that_was_not_imported_with_beam_is_imported_for_its_path()
         "from pipelines.cli.process import import_less\n"
         "import_less()\n"
         "from apache_beam.io.filesystems import FileSystems\n"
-        "left_out = ('boto3', 'pymongo', 'apache_beam.io.gcp.bigquery')\n"
+        "left_out = ('boto3', 'pymongo', 'pyparsing', 'apache_beam.io.gcp.bigquery')\n"
         "print([name for name in left_out if name in sys.modules])\n"
         "from pipelines.paths import filesystem_obstacle\n"
         "print(filesystem_obstacle('s3://bucket/a'))\n"
         "print(FileSystems.get_filesystem('s3://bucket/a').scheme())\n"
+        "from apache_beam.internal.http_client import get_new_http\n"
+        "print(get_new_http().timeout)\n"
         "import pymongo, apache_beam.io.gcp.bigquery\n"
         "print(pymongo.__name__)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["[]", "None", "s3", "pymongo"]
+    assert done.stdout.split() == ["[]", "None", "s3", "60", "pymongo"]
