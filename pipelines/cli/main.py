@@ -15,6 +15,7 @@ from pipelines.cli.process import (
     FAILED,
     INTERRUPTED,
     WRONG_USAGE,
+    collect_garbage_rarely,
     end_on_interrupt,
     import_less,
     keep_freed_memory,
@@ -120,6 +121,7 @@ def main() -> None:
     if in_process:
         import_less()
         take_turns_quickly()
+        collect_garbage_rarely()
         keep_freed_memory()
     code = run(sys.argv[1:])
     if code == INTERRUPTED:

@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import gc
 import importlib.machinery
 import importlib.util
 import logging
@@ -79,6 +80,11 @@ def import_less() -> None:
 def take_turns_quickly() -> None:
     """Let a thread that has worked without Python's lock have it again after 1 ms, not 5: it is soon given back."""
     sys.setswitchinterval(0.001)
+
+
+def collect_garbage_rarely() -> None:
+    """Look for cycles of garbage a hundred times less often: importing Beam makes many objects, and none of those."""
+    gc.set_threshold(70_000, 20, 20)
 
 
 def keep_freed_memory() -> None:
