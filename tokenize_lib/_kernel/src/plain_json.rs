@@ -244,6 +244,7 @@ pub fn wanted_by(paths: &[(usize, &str)], key: &[u8]) -> Option<Option<usize>> {
     Some(wanted)
 }
 
+#[inline(always)]
 fn specials(bytes: &[u8]) -> u64 {
     let mut padded = [b' '; WIDTH];
     let window = match bytes.first_chunk() {

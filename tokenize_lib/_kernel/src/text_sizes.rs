@@ -10,20 +10,20 @@ pub struct TextSizes {
 }
 
 impl TextSizes {
-    pub fn of(text: &str) -> Self {
-        let bytes = text.as_bytes();
+    /// Of a text in valid UTF-8; of other bytes, some numbers.
+    pub fn of(text: &[u8]) -> Self {
         let mut sizes = Self::default();
         let mut after_space = 1;
         let mut start = 0;
-        while let Some(window) = bytes[start..].first_chunk::<WIDTH>() {
+        while let Some(window) = text[start..].first_chunk::<WIDTH>() {
             // Up to the last character that is whole: a character is judged by all its bytes.
-            let is_boundary = |length: &u32| text.is_char_boundary(start + *length as usize);
+            let is_boundary = |length: &u32| text.get(start + *length as usize).is_none_or(|byte| byte & 0xC0 != 0x80);
             let length = (1..=WIDTH as u32).rev().find(is_boundary).unwrap_or(WIDTH as u32);
             after_space = sizes.add(window, length, after_space);
             start += length as usize;
         }
         let mut last = [0; WIDTH];
-        let rest = &bytes[start..];
+        let rest = &text[start..];
         last[..rest.len()].copy_from_slice(rest);
         sizes.add(&last, rest.len() as u32, after_space);
         sizes
@@ -90,17 +90,21 @@ mod tests {
             for padding in [0, 62] {
                 let text = format!("{}a{character}b", " ".repeat(padding));
                 let words = if is_space(character) { 2 } else { 1 };
-                assert_eq!(TextSizes::of(&text), TextSizes { characters: padding as u64 + 3, words }, "{character:?}");
+                assert_eq!(
+                    TextSizes::of(text.as_bytes()),
+                    TextSizes { characters: padding as u64 + 3, words },
+                    "{character:?}"
+                );
             }
         }
     }
 
     #[test]
     fn sizes_of_texts() {
-        assert_eq!(TextSizes::of(""), TextSizes { characters: 0, words: 0 });
-        assert_eq!(TextSizes::of(" \u{3000}\n"), TextSizes { characters: 3, words: 0 });
+        assert_eq!(TextSizes::of(b""), TextSizes { characters: 0, words: 0 });
+        assert_eq!(TextSizes::of(" \u{3000}\n".as_bytes()), TextSizes { characters: 3, words: 0 });
         let text = "a\u{2003}ភាសា \u{85}é".repeat(100);
         let words = text.split(is_space).filter(|word| !word.is_empty()).count() as u64;
-        assert_eq!(TextSizes::of(&text), TextSizes { characters: text.chars().count() as u64, words });
+        assert_eq!(TextSizes::of(text.as_bytes()), TextSizes { characters: text.chars().count() as u64, words });
     }
 }
