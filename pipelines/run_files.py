@@ -9,6 +9,7 @@ import dataclasses
 import hashlib
 import io
 import json
+import os
 import uuid
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -143,7 +144,11 @@ class RunFiles:
         if not paths:
             return
         with output_errors(paths[0] if len(paths) == 1 else self.root, "removed"):
-            FileSystems.delete(paths)
+            if is_local(self.root):  # Beam compiles a pattern for each path
+                for path in paths:
+                    Path(path).unlink()
+            else:
+                FileSystems.delete(paths)
 
     def forget(self, name: str) -> None:
         """Remove what was noted for `describe`: for a file written by itself, into a directory that is no run's."""
@@ -261,7 +266,9 @@ def _said(error: Exception) -> str:
 
 def _list_below(root: str) -> Iterator[str]:
     if is_local(root):
-        yield from (str(PurePosixPath(p.relative_to(root))) for p in Path(root).rglob("*") if not p.is_dir())
+        for directory, _, names in os.walk(root):
+            below = PurePosixPath(directory).relative_to(root)
+            yield from (str(below / name) for name in names)
         return
     [found] = FileSystems.match([f"{root}/**"])
     start = len(root.rstrip("/")) + 1

@@ -38,6 +38,7 @@ Sources: TypeAlias = Sequence[tuple[int, int]]
 """Whose rows stand one after another: the ordinal of a file, and how many rows of it."""
 
 COUNT_STEP = "count"
+_BLOCK_BYTES = 4 << 20  # what is done once a block takes less then than reading it
 _ENOUGH_ROWS = 1 << 14
 _ENOUGH_BYTES = 1 << 20
 _MOST_RUNS = 64  # merged at a time; of each, a megabyte is held
@@ -138,7 +139,7 @@ class _PartCount:
                 yield from self._read_chats(tuple(splits))
 
     def _read(self, splits: tuple[Split, ...]) -> Iterator[DocumentBatch]:
-        for item in read_splits(splits, self._plan.read, advance=_advance):
+        for item in read_splits(splits, self._plan.read, block_bytes=_BLOCK_BYTES, advance=_advance):
             if isinstance(item, Tally):
                 self._tallies.append(item)
             elif isinstance(item, BadRecords):

@@ -191,10 +191,7 @@ def test_the_same_bytes_however_it_is_run(corpus, reference, tmp_path, way):
 
 
 def test_the_same_bytes_for_other_batches(corpus, reference, tmp_path, monkeypatch):
-    read_splits = pipelines.token_counts.read_splits
-    monkeypatch.setattr(
-        pipelines.token_counts, "read_splits", lambda *args, **more: read_splits(*args, block_bytes=50, **more)
-    )
+    monkeypatch.setattr(pipelines.token_counts, "_BLOCK_BYTES", 50)
     run([corpus[0]], tmp_path / "out")
     assert result_hashes(tmp_path / "out") == result_hashes(reference)
 
