@@ -30,9 +30,13 @@ class MemoryShares:
         )
 
     @classmethod
-    def of_cluster(cls, memory: int, worker_memory: int | None) -> "MemoryShares":
-        """Share out `memory` bytes of this process, and `worker_memory` bytes of each worker slot elsewhere."""
+    def of_cluster(cls, memory: int, worker_memory: int | None, *, workers_merge: bool = False) -> "MemoryShares":
+        """Share out `memory` bytes of this process, and `worker_memory` bytes of each worker slot elsewhere.
+
+        With `workers_merge` the driver may hold no more than a worker, as either may be the one that merges a round.
+        """
+        driver, worker = cls.of(memory, 1), cls.of(worker_memory or WORKER_MEMORY, 1)
         return cls(
-            worker_table=cls.of(worker_memory or WORKER_MEMORY, 1).worker_table,
-            driver_table=cls.of(memory, 1).driver_table,
+            worker_table=worker.worker_table,
+            driver_table=min(driver.driver_table, worker.driver_table) if workers_merge else driver.driver_table,
         )

@@ -27,6 +27,7 @@ from pipelines.worker_errors import worker_error
 from tokenize_lib.errors import OptionError, TokenbeamError
 
 _WORK_WORTH_A_WORKER = 4 << 20
+_MOST_ROUNDS_PER_JOB = 64
 _WORKER_MODULE = "pipelines.worker_main"
 
 
@@ -39,17 +40,19 @@ class RuntimeOptions:
             the data and more spilled files, never another result.
         workers: Threads that work at a time in this process.
         worker_memory: Bytes that one worker slot of a cluster may use; None: `pipelines.memory.WORKER_MEMORY`.
+        rounds_per_job: Merge rounds of training that are one job. With more than one, workers merge too.
         command: What the user has started; the names of jobs elsewhere begin with it.
         beam_args: Options for Beam, as on its command line.
         debug: Let Beam's log and the tracebacks of workers through.
 
     Raises:
-        OptionError: A value is too small.
+        OptionError: A value is too small, or too large.
     """
 
     memory: int
     workers: int
     worker_memory: int | None = None
+    rounds_per_job: int = 1
     command: str = "tokenbeam"
     beam_args: tuple[str, ...] = ()
     debug: bool = False
@@ -61,13 +64,17 @@ class RuntimeOptions:
             raise OptionError(f"--workers {self.workers} is too small: give at least 1")
         if self.worker_memory is not None and self.worker_memory < 1:
             raise OptionError(f"--worker-memory {self.worker_memory} is too small: give at least 1 byte")
+        if not 1 <= self.rounds_per_job <= _MOST_ROUNDS_PER_JOB:
+            raise OptionError(
+                f"--rounds-per-job {self.rounds_per_job} is out of range: give 1 to {_MOST_ROUNDS_PER_JOB}"
+            )
 
     @property
     def shares(self) -> MemoryShares:
         """What driver and workers may hold of tables that grow with the corpus."""
         engine = Engine.of(PipelineOptions(list(self.beam_args)))
         if engine.workers_elsewhere or (self.worker_memory is not None and not engine.in_process):
-            return MemoryShares.of_cluster(self.memory, self.worker_memory)
+            return MemoryShares.of_cluster(self.memory, self.worker_memory, workers_merge=self.rounds_per_job > 1)
         return MemoryShares.of(self.memory, self.workers)
 
     def for_work(self, size: int) -> "RuntimeOptions":

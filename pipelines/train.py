@@ -1,4 +1,4 @@
-"""Training: the pretoken table once, then a pipeline a round, with the merging between them in this process."""
+"""Training: the pretoken table once, then the rounds, then the files."""
 
 import dataclasses
 import time
@@ -10,10 +10,10 @@ import pyarrow as pa
 from pipelines.dealing import DealtFile
 from pipelines.input_hashes import InputHashes
 from pipelines.inputs import InputPlan, ReadOptions, Split, plan_input
-from pipelines.merge_round import RowGroup
 from pipelines.pretoken_table import COUNTED, READ_STEP, PretokenPlan, count_pretokens
 from pipelines.progress import Talk, format_bytes
-from pipelines.rounds import Rounds, RoundSetting, TableSize
+from pipelines.round_plan import RowGroup
+from pipelines.rounds import Rounds, TableSize, Workplace
 from pipelines.run_directory import Begun, RunDirectory, RunPlan
 from pipelines.run_files import RunFiles
 from pipelines.run_mode import RunMode
@@ -114,9 +114,9 @@ class _Training:
         self.counted = self._files.read_json(COUNTED) or self._count()
         pieces = list(_row_groups(self._files, self.counted["parts"]))
         table_bytes = sum(part["bytes"] for part in self.counted["parts"])
-        setting = RoundSetting(self._files, self._plan.shares, self._runtime, self._talk)
+        workplace = Workplace(self._files, self._plan.shares, self._runtime, self._talk)
         table_rows = sum(part["rows"] for part in self.counted["parts"])
-        rounds = Rounds(setting, self._alphabet(), pieces, TableSize(table_bytes, table_rows))
+        rounds = Rounds(workplace, self._alphabet(), pieces, TableSize(table_bytes, table_rows))
         state = rounds.run()
         self.seconds["rounds"] = sum(row["seconds"] for row in rounds.rows)
         before = time.monotonic()

@@ -27,7 +27,7 @@ def print_plan(
         "output": given["output"],
         "workers": runtime.workers,
         "memory": format_bytes(runtime.memory),
-        **({"partitions": given["partitions"]} if "partitions" in given else {}),
+        **{name: given[name] for name in ("partitions", "rounds_per_job") if name in given},
         "beam": runtime.beam_args or "in this process",
     }
     for warning in plan.warnings():

@@ -104,6 +104,7 @@ def runtime_options(ctx: click.Context, given: dict[str, Any], talk: Talk) -> Ru
         memory=given["memory"] or usable_memory() // 2,
         workers=given["workers"] if given["workers"] is not None else usable_cores(),
         worker_memory=given["worker_memory"],
+        rounds_per_job=given.get("rounds_per_job", 1),
         command=f"tokenbeam-{ctx.info_name}",
         beam_args=beam_args,
         debug=given["debug"],

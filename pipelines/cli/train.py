@@ -105,6 +105,14 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 stopped by Ctrl-C.
     metavar="N",
     help="Files of the pretoken table; more of them use more workers of a cluster.",
 )
+@_running(
+    "--rounds-per-job",
+    type=int,
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Merge rounds in one job, for runners whose jobs take long to start; workers then merge, too.",
+)
 @talking_options
 @click.pass_context
 def train(ctx: click.Context, /, **given: Any) -> int:

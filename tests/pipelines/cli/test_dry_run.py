@@ -15,6 +15,7 @@ Would run
   workers               3
   memory                1.0 GB
   partitions            16
+  rounds-per-job        1
   beam                  --direct_running_mode in_memory
 Options
   model                 bpe
