@@ -30,6 +30,7 @@ _COMMANDS = {
     "train": "pipelines.cli.train",
     "count": "pipelines.cli.count",
     "cost": "pipelines.cli.cost",
+    "plan": "pipelines.cli.plan",
     "encode": "pipelines.cli.encode",
     "decode": "pipelines.cli.decode",
     "show": "pipelines.cli.show",
