@@ -39,7 +39,7 @@ _DIRECT = "384m"  # network, and what the framework and the tasks hold off the h
 
 @contextlib.contextmanager
 def job_server(
-    installed: Installed, directory: Path, *, master: str = EMBEDDED, slots: int = 2
+    installed: Installed, directory: Path, *, master: str = EMBEDDED, slots: int = 2, restarts: bool = True
 ) -> Iterator["JobServer"]:
     """Run a job server until the block ends.
 
@@ -48,10 +48,12 @@ def job_server(
         directory: For its log and what it stages.
         master: ``HOST:PORT`` of a cluster's REST endpoint; by default each job gets a cluster within the job server.
         slots: How wide a job runs, unless its options say.
+        restarts: Whether a job begins again where something of it died, if the cluster has a strategy for that.
     """
     config = directory / "job-server-conf"
     config.mkdir(parents=True)
-    _write_config(config, {"parallelism.default": slots, "taskmanager.numberOfTaskSlots": slots})
+    never = {} if restarts else {"restart-strategy.type": "none"}
+    _write_config(config, {"parallelism.default": slots, "taskmanager.numberOfTaskSlots": slots, **never})
     command = [*_JAVA, "-Xmx1g", "-jar", str(installed.job_server), "--flink-master", master]
     ports = ["--job-port", "0", "--artifact-port", "0", "--expansion-port", "-1"]
     folders = ["--flink-conf-dir", str(config), "--artifacts-dir", str(directory / "artifacts")]
@@ -136,9 +138,24 @@ def cluster(installed: Installed, directory: Path, *, task_managers: int = 2, sl
         yield running
 
 
+def worker_processes(*, python: Path = Path(sys.executable)) -> tuple[str, str]:
+    """Give the options with which task managers start workers, as processes of their own group.
+
+    Args:
+        python: Whose packages the workers have.
+    """
+    # Where this Python's packages do not hold ours, it has them from the checkout.
+    checkout = {"PYTHONPATH": str(_HERE.parent)} if python == Path(sys.executable) else {}
+    config = {"command": str(_HERE / "worker"), "env": {**checkout, "TOKENBEAM_WORKER_PYTHON": str(python)}}
+    return "--environment_type=PROCESS", f"--environment_config={json.dumps(config)}"
+
+
 @contextlib.contextmanager
 def worker_pool(directory: Path, *, python: Path = Path(sys.executable)) -> Iterator[tuple[Process, str]]:
-    """Run a pool that starts a Python worker for each task manager that asks; give it and its ``HOST:PORT``.
+    """Run a pool that starts Python workers for one task manager; give it and its ``HOST:PORT``.
+
+    A pool serves one: task managers all number their workers from 1-1, and a pool that two share stops, for the one,
+    the worker of the other, whose job then waits for ever.
 
     Args:
         directory: For its log.
@@ -157,7 +174,10 @@ def worker_pool(directory: Path, *, python: Path = Path(sys.executable)) -> Iter
 def _java(installed: Installed, directory: Path, main: str) -> list[str]:
     memory = [f"-Xmx{_HEAP}", f"-XX:MaxDirectMemorySize={_DIRECT}", "-XX:MaxMetaspaceSize=256m"]
     options = [*memory, f"-Dlog4j2.configurationFile={_HERE / 'flink' / 'log4j2.properties'}"]
-    return [*_JAVA, *options, "-cp", f"{installed.flink_lib}/*", main, "--configDir", str(directory)]
+    # Beam's runner stands where Flink's own classes do. As a part of each job it would let its workers go whenever a
+    # stage ends, and every stage would wait for new ones.
+    classes = f"{installed.flink_lib}/*{os.pathsep}{installed.job_server}"
+    return [*_JAVA, *options, "-cp", classes, main, "--configDir", str(directory)]
 
 
 def _cluster_config(directory: Path, rest_port: int, slots: int) -> dict[str, object]:
@@ -185,12 +205,14 @@ def _cluster_config(directory: Path, rest_port: int, slots: int) -> dict[str, ob
         "taskmanager.memory.network.max": "128m",
         "taskmanager.memory.managed.size": "128m",
         "io.tmp.dirs": str(directory),
+        "classloader.resolve-order": "parent-first",
         # Both task managers get work, also where one has slots enough.
         "cluster.evenly-spread-out-slots": "true",
-        # Without a strategy, Flink restarts no batch job.
+        # Without a strategy, Flink restarts no batch job. The delay is longer than a worker waits for the next stage
+        # (--environment_cache_millis): a job that begins again before is given the dead worker, and fails of it.
         "restart-strategy.type": "fixed-delay",
-        "restart-strategy.fixed-delay.attempts": 5,
-        "restart-strategy.fixed-delay.delay": "1 s",
+        "restart-strategy.fixed-delay.attempts": 3,
+        "restart-strategy.fixed-delay.delay": "10 s",
         # A dead task manager is missed after some seconds, not after a minute.
         "heartbeat.interval": 1000,
         "heartbeat.timeout": 10000,

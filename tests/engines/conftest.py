@@ -12,6 +12,8 @@ from engines.installed import Installed
 from tests.engines.commands import hashes, run_command
 
 CORPUS_BYTES = 4_000_000
+WORKERS_STAY = "--environment_cache_millis=5000"
+"""From one stage of a job to the next, instead of each stage waiting for new ones."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,8 +44,37 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def flink_embedded(installed: Installed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     """Flink within the job server; workers are in the process of the command."""
     with flink.job_server(installed, tmp_path_factory.mktemp("flink-embedded")) as server:
-        args = ("--runner=PortableRunner", f"--job_endpoint={server.endpoint}", "--environment_type=LOOPBACK")
+        args = (
+            "--runner=PortableRunner",
+            f"--job_endpoint={server.endpoint}",
+            "--environment_type=LOOPBACK",
+            WORKERS_STAY,
+        )
         yield Engine("flink-embedded", args)
+
+
+@dataclasses.dataclass(frozen=True)
+class FlinkCluster(Engine):
+    """One of several processes on loopback; task managers start workers as processes."""
+
+    cluster: flink.Cluster
+    args_of_no_restart: tuple[str, ...]
+
+
+@pytest.fixture(scope="session")
+def flink_cluster(installed: Installed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlinkCluster]:
+    """A job manager and two task managers."""
+    directory = tmp_path_factory.mktemp("flink-cluster")
+    with (
+        flink.cluster(installed, directory / "cluster") as cluster,
+        flink.job_server(installed, directory / "job-server", master=cluster.rest) as server,
+        flink.job_server(installed, directory / "no-restart", master=cluster.rest, restarts=False) as other,
+    ):
+        args, args_of_no_restart = (
+            ("--runner=PortableRunner", f"--job_endpoint={at.endpoint}", *flink.worker_processes(), WORKERS_STAY)
+            for at in (server, other)
+        )
+        yield FlinkCluster("flink-cluster", args, cluster, args_of_no_restart)
 
 
 @pytest.fixture(scope="session")
@@ -53,7 +84,7 @@ def prism(installed: Installed) -> Engine:
     return Engine("prism", args)
 
 
-@pytest.fixture(params=["flink_embedded", "prism"])
+@pytest.fixture(params=["flink_embedded", "flink_cluster", "prism"])
 def engine(request: pytest.FixtureRequest) -> Engine:
     found: Engine = request.getfixturevalue(request.param)
     return found

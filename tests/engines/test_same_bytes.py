@@ -10,7 +10,7 @@ from tests.engines.conftest import Engine
 
 Expected = Callable[[Sequence[str]], dict[str, str]]
 TOKENIZERS = ("--tokenizer", "o200k_base", "--tokenizer", "words")
-SEVERAL_ROUNDS = ("--vocab-size", "3000", "--memory", "20MiB")
+SEVERAL_ROUNDS = ("--vocab-size", "3000", "--memory", "160MiB")
 
 
 def _bytes_from(engine: Engine, arguments: Sequence[str], directory: Path) -> dict[str, str]:
