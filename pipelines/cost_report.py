@@ -93,7 +93,7 @@ def _models(costs: Iterable[pa.RecordBatch]) -> Iterator[_Model]:
 
 
 def csv_lines(costs: Iterable[pa.RecordBatch]) -> Iterator[str]:
-    """Give CSV with a heading; the tiers of a row are JSON in their cell."""
+    """Give CSV with a heading; the tiers of a row are JSON in their cell. Null is ``,,`` and an empty text ``,"",``."""
     for number, row in enumerate(_plain_rows(costs)):
         if number == 0:
             yield _csv_line(list(row))
@@ -204,6 +204,11 @@ def _date(date: dt.datetime) -> str:
 
 
 def _csv_line(values: Sequence[Any]) -> str:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(values)
-    return line.getvalue()
+    """Give a line of CSV. Null is nothing at all, and an empty text is quoted, so that the two can be told apart."""
+    return ",".join("" if value is None else _csv_cell(value) for value in values)
+
+
+def _csv_cell(value: object) -> str:
+    cell = io.StringIO()
+    csv.writer(cell, lineterminator="").writerow([value])
+    return cell.getvalue()

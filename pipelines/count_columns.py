@@ -109,7 +109,8 @@ class CountColumns:
         [name] = self.output
         values = batch.column(name)
         if values.null_count:
-            raise InputError(f"{self.root}: {values.null_count} documents have no {name}, which --output-field names")
+            without = "1 document has" if values.null_count == 1 else f"{values.null_count:,} documents have"
+            raise InputError(f"{self.root}: {without} no {name}, which --output-field names")
         try:
             tokens = pc.cast(values, pa.int64())
         except pa.ArrowInvalid as error:
@@ -126,6 +127,8 @@ def _output_column(
         return ()
     if field == record["options"].get("id_field"):
         return ("id",)
+    if field == "id" and record["options"].get("id_field") is None and f"group_{field}" not in groups:
+        raise OptionError(f"--output-field id: {root} was counted without --id-field, so it has no ids")
     for name in (f"group_{field}", field):
         if name in groups or (name == field and name in names):
             return (name,)

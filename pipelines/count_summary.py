@@ -60,7 +60,7 @@ class CountSummary:
         yield f"  characters  {whole['characters']:,}"
         yield f"  words       {whole['words']:,}"
         if self.record["options"]["group_by"]:
-            yield f"  groups      {self.record['results']['groups']:,}"
+            yield f"  groups      {self.record['results']['groups']:,}, a row each in {SUMMARY}"
         yield ""
         yield from (f"  {line}" for line in _aligned(list(self._tokenizers())))
 

@@ -1,6 +1,7 @@
 """Pricing: the counts of a finished run, a batch at a time, to ``costs.parquet``. The corpus is not read again."""
 
 import dataclasses
+import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -123,7 +124,7 @@ def price_dataset(counts: str, options: CostOptions, talk: Talk, *, output: str 
     schema = dataset_costs(group_columns(columns.groups))
     _write(path, _rows(priced, groups, schema), schema)
     notes.tell(options, models, talk)
-    talk.say(f"Costs of {columns.rows:,} documents: {path}")
+    talk.say(f"Costs of {columns.rows:,} document{'' if columns.rows == 1 else 's'}: {path}")
     return path
 
 
@@ -253,10 +254,26 @@ class _Notes:
                     f"{prices.model} has other prices at other hours: these are of {prices.date:%H:%M} UTC "
                     f"(--price-date {prices.date:%Y-%m-%dT%H:%M} with another hour)"
                 )
+        for warning in _warnings_of_date(models):
+            talk.warn(warning)
         if self._empty:
             talk.say(f"requests of empty documents: {self._empty:,}")
         if self._images:
             talk.warn(f"images in the requests, which are not priced: {self._images:,}")
+
+
+def _warnings_of_date(models: Sequence[PricedModel]) -> Iterator[str]:
+    """Say so where prices are not known to hold at the date they are asked for."""
+    now = dt.datetime.now(dt.UTC)
+    date = models[0].prices.date
+    if date.date() > now.date():
+        yield f"--price-date {date:%Y-%m-%d} is to come: what is known of its prices today is used"
+    undated = [model.prices for model in models if model.prices.undated]
+    if date.date() < now.date() and undated:
+        yield (
+            f"{undated[0].source} does not say since when the prices of {', '.join(p.model for p in undated)} hold: "
+            f"they are used for {date:%Y-%m-%d} even if there was no such model then"
+        )
 
 
 def _batches(files: RunFiles, columns: CountColumns, priced: Sequence[_Sums]) -> Iterator[pa.RecordBatch]:

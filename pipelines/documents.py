@@ -16,7 +16,7 @@ from pipelines.dealing import Deal, DealtFile
 from pipelines.document_batches import BadRecords, DocumentBatch, SplitBad, ipc_bytes
 from pipelines.formats.blocks import Block
 from pipelines.formats.parquet import read_rows
-from pipelines.formats.streams import open_file
+from pipelines.formats.streams import decompressed, open_file
 from pipelines.formats.text import count_newlines, read_line_records
 from pipelines.formats.whole_files import read_file_documents
 from pipelines.inputs import InputFile, ReadOptions, Split
@@ -26,6 +26,7 @@ from tokenize_lib.errors import InputError
 __all__ = ["BadRecords", "DocumentBatch", "ReadDocuments", "Tally", "read_splits", "total_tally"]
 
 BLOCK_BYTES = 2 << 20  # buffers of this size are used again; larger ones are mapped anew, which costs more than reading
+_LOOKED_AT_BYTES = 64 << 10
 _COUNTED_BYTES = 16 << 30  # further into a file, finding an error's row number would take minutes: it is left out
 
 
@@ -147,7 +148,23 @@ def _describe(file: InputFile, split_start: int, bad: dict[str, int | str], opti
     advice = "--on-bad-record skip sets such records aside"
     if bad["reason"] == f'no field "{options.text_field}"':
         advice += ", --text-field names another field"
+        if file.format == "jsonl" and b'"messages"' in _record_start(file, position):
+            advice += ", --format chat counts chats"
     return f"{file.path}: {where}: {bad['reason']}; {advice}"
+
+
+def _record_start(file: InputFile, position: int) -> bytes:
+    """Give a record's first bytes; none far into a compressed file, which must be read up to there."""
+    with open_file(file) as stream:
+        if file.compression == "none":
+            stream.seek(position)
+            return stream.read(_LOOKED_AT_BYTES).partition(b"\n")[0]
+        read = b""
+        for chunk in decompressed(file, stream, BLOCK_BYTES):
+            read += chunk.data
+            if len(read) >= _LOOKED_AT_BYTES:
+                break
+        return read[position:].partition(b"\n")[0]
 
 
 # Spelled out, so that Beam knows the type, and with it the coder, of each output.

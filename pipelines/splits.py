@@ -21,7 +21,7 @@ _MOST_FIELDS = 64  # as in _kernel/src/jsonl.rs
 
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
-    """How records become documents.
+    r"""How records become documents.
 
     format: ``auto`` goes by each file's name. A wrong one makes every record bad. ``chat`` is JSONL of chats.
     text_field: the JSON field or Parquet column with the text; ``a.b`` is field b of object a.
@@ -29,7 +29,8 @@ class ReadOptions:
     on_bad_record: ``fail`` stops at the first bad record; ``skip`` sets bad records aside; ``replace`` puts U+FFFD for
         invalid UTF-8 and lone surrogates and sets the rest aside.
     null: ``empty`` reads a null text as an empty document.
-    id_field, group_by: fields to keep beside each document, as strings; null where a record lacks them.
+    id_field, group_by: fields to keep beside each document, as strings; null where a record lacks them. In bytes of
+        a binary column that are not UTF-8, each such byte becomes ``\xNN`` and a backslash two.
     max_document_bytes: a longer record is bad. A reader holds one record at a time, so this bounds its memory.
     """
 

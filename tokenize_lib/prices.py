@@ -19,7 +19,15 @@ from typing import Any
 
 import genai_prices
 from genai_prices.data_snapshot import get_snapshot
-from genai_prices.types import ModelInfo, ModelPrice, PriceVariant, Provider, TieredPrices, TimeOfDateConstraint
+from genai_prices.types import (
+    ModelInfo,
+    ModelPrice,
+    PriceVariant,
+    Provider,
+    StartDateConstraint,
+    TieredPrices,
+    TimeOfDateConstraint,
+)
 
 from tokenize_lib.errors import OptionError
 from tokenize_lib.price_tables import PRICE_DECIMALS, OwnModel, PriceTable
@@ -65,6 +73,7 @@ class ModelPrices:
         tiers: The first one's `over` is 0; ascending.
         batch: ``provider``: the source's batch prices; ``discount 0.5``: others, less that share; None: no batch.
         varies_by_hour: The provider has other prices at other hours of the day.
+        undated: The source does not say since when these prices hold, nor whether there was such a model then.
         tokenizer: The model's own tokenizer where a price table names it.
     """
 
@@ -75,6 +84,7 @@ class ModelPrices:
     tiers: tuple[PriceTier, ...]
     batch: str | None
     varies_by_hour: bool = False
+    undated: bool = False
     tokenizer: str | None = None
 
     @property
@@ -183,6 +193,7 @@ def _source_prices(model: str, provider: Provider, info: ModelInfo, query: Price
         tiers=tuple(PriceTier(over=t.over, prices=_less(t.prices, discount)) for t in _tiers(found)),
         batch=_batch_name(query, discount),
         varies_by_hour=_varies_by_hour(info),
+        undated=not _is_dated(info, query.date),
     )
 
 
@@ -211,6 +222,13 @@ def _at(price: Any, start: int | None) -> Any:
 
 def _active(variant: PriceVariant, date: dt.datetime) -> bool:
     return variant.constraint is None or variant.constraint.active(date)
+
+
+def _is_dated(info: ModelInfo, date: dt.datetime) -> bool:
+    """Tell whether the source says since when the prices of a date hold."""
+    conditional = [] if isinstance(info.prices, ModelPrice) else info.prices
+    starts = (price.constraint for price in conditional if isinstance(price.constraint, StartDateConstraint))
+    return any(start.active(date) for start in starts)
 
 
 def _varies_by_hour(info: ModelInfo) -> bool:
@@ -296,7 +314,10 @@ def _unknown(model: str, name: str, providers: Sequence[Provider], table: PriceT
         names += [info.id if one or provider.id in _MAKERS else f"{provider.id}:{info.id}" for info in provider.models]
     near = difflib.get_close_matches(name.lower(), dict.fromkeys(names), n=4, cutoff=0.6)
     before = f"{providers[0].id}:" if one else ""
-    hint = f"did you mean {', '.join(f'{before}{other}' for other in near)}? " if near else ""
+    near = [other if table and other in table.models else f"{before}{other}" for other in near]
+    if table:  # a table is short, and its names may be like no other
+        near += [own for own in difflib.get_close_matches(name.lower(), table.models, n=3, cutoff=0) if own not in near]
+    hint = f"did you mean {', '.join(near)}? " if near else ""
     return OptionError(
         f"--model {model}: {source_version()} does not know it: {hint}--price-table FILE adds models of your own"
     )

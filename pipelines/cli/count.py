@@ -38,7 +38,8 @@ Examples:
   tokenbeam count 'shards/*.parquet' -o counts --tokenizer cl100k_base --tokenizer my-tokenizer/ --group-by language
   tokenbeam count mail.jsonl.gz -o counts --model gpt-4o --id-field id --context-limit 8192 --on-bad-record skip
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done but with more than --max-bad-records, 130 stopped by Ctrl-C.
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done but with more than --max-bad-records, 130 stopped by
+Ctrl-C, 143 by SIGTERM.
 """
 
 

@@ -58,11 +58,13 @@ def _show_version(ctx: click.Context, _param: click.Parameter, asked: bool) -> N
         ctx.exit()
 
 
-_DOC = """Train subword tokenizers exactly, on corpora of any size.
+_DOC = """Train subword tokenizers exactly, count tokens document by document, and price whole datasets.
 
 \b
-Example:
+Examples:
   tokenbeam train 'corpus/*.jsonl.zst' -o tokenizer --vocab-size 32000
+  tokenbeam count 'corpus/*.jsonl.zst' -o counts --tokenizer o200k_base --tokenizer tokenizer
+  tokenbeam cost counts --model gpt-4o --output-ratio 0.2
 """
 
 
@@ -76,6 +78,8 @@ def cli() -> None:
 
 def run(argv: Sequence[str]) -> int:
     """Run a command line and give its exit code: 0 done, 1 failed, 2 wrong usage, 130 stopped by Ctrl-C.
+
+    A process that SIGTERM ends has the exit code 143.
 
     Args:
         argv: The arguments; those behind ``--`` are Beam's.

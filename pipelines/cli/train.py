@@ -38,7 +38,7 @@ Examples:
   tokenbeam train 'shards/*.jsonl.zst' -o tokenizer --vocab-size 50000 --special-token '<|endoftext|>'
   tokenbeam train gs://bucket/corpus/ -o gs://bucket/tokenizer -- --runner DataflowRunner --project P --region R
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 130 stopped by Ctrl-C.
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 stopped by Ctrl-C, 143 by SIGTERM.
 """
 
 

@@ -181,10 +181,13 @@ def _as_strings(values: "pa.Array[Any]") -> "pa.Array[Any]":
     try:
         return values.cast(pa.large_binary()).cast(pa.large_string())
     except pa.ArrowInvalid:  # a label in bytes that are not UTF-8 must not cost the document
-        return pa.array(
-            [
-                None if value is None else value.decode(errors="replace")
-                for value in values.cast(pa.large_binary()).to_pylist()
-            ],
-            pa.large_string(),
-        )
+        labels = values.cast(pa.large_binary()).to_pylist()
+        return pa.array([None if label is None else _escaped(label) for label in labels], pa.large_string())
+
+
+def _escaped(label: bytes) -> str:
+    r"""Give the text of a label; one that is not UTF-8 has ``\xNN`` for each such byte, and ``\\`` for a backslash."""
+    try:
+        return label.decode()
+    except UnicodeDecodeError:
+        return label.replace(b"\\", rb"\\").decode(errors="backslashreplace")

@@ -153,6 +153,16 @@ def test_a_missing_field_fails_with_its_place_and_the_way_out(tmp_path: Path) ->
     )
 
 
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
+def test_records_with_messages_are_told_to_be_chats(tmp_path: Path, name: str) -> None:
+    data = b'{"text": "a"}\n{"messages": [{"role": "user", "content": "hi"}]}\n'
+    path = put(tmp_path, name, gzip.compress(data) if name.endswith(".gz") else data)
+    assert failure(path) == (
+        f'{name}: row 2 (at byte 14): no field "text"; --on-bad-record skip sets such records aside,'
+        " --text-field names another field, --format chat counts chats"
+    )
+
+
 def test_null_is_empty_only_when_asked(tmp_path: Path) -> None:
     data = b'{"text": null}\n{"text": "a"}\n{"body": 1}\n'
     result = read(put(tmp_path, "a.jsonl", data), null="empty", on_bad_record="skip")

@@ -75,6 +75,13 @@ def test_csv_and_json_keep_every_digit(tmp_path):
     assert (found[0]["input_price"], found[0]["price_date"]) == ("0.15", "2026-11-30T12:00:00Z")
 
 
+def test_csv_tells_null_from_an_empty_text(tmp_path):
+    directory = counted(tmp_path / "c", [[{"g": group, "tokens": 7} for group in (None, "", "a")]], groups=("g",))
+    table = costs(directory, options("gpt-4o-mini"))
+    place = table[0].schema.names.index("g")
+    assert [line.split(",")[place] for line in list(csv_lines(table))[1:]] == ["", "", '""', "a"]
+
+
 @pytest.mark.parametrize(
     ("amount", "said"),
     [

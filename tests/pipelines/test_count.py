@@ -292,5 +292,5 @@ def test_the_closing_words(corpus, reference):
     assert lines[0] == f"This run is finished already: {reference}"
     assert lines[1].startswith("  documents   240 (")
     assert lines[1].endswith("), 27 of them empty; bad records: 2, listed in bad_records/")
-    assert lines[4:6] == ["  groups      9", ""]
+    assert lines[4:6] == ["  groups      9, a row each in summary.parquet", ""]
     assert [line.split()[0] for line in lines[6:]] == ["tokenizer", "words", "chars", "bytes"]

@@ -246,7 +246,7 @@ def test_output_of_a_field(tmp_path, kept):
         ("12.5", "--output-field: a value of out is no whole number: "),
         ("", "--output-field: a value of out is no whole number: "),
         ("-3", "--output-field: out is -3, no number of tokens"),
-        (None, "1 documents have no out, which --output-field names"),
+        (None, "1 document has no out, which --output-field names"),
     ],
 )
 def test_output_that_is_no_number(tmp_path, value, said):

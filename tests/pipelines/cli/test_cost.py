@@ -54,6 +54,35 @@ def test_the_date_of_prices(counts, capsys, given, found):
     assert (row["price_date"], row["input_price"], row["output_price"]) == (found, "2.5", "10")
 
 
+def test_a_date_that_the_source_does_not_know_is_told(counts, capsys):
+    def warnings(*argv):
+        assert run(["cost", counts, *argv, "--quiet"]) == 0
+        return [line for line in capsys.readouterr().err.splitlines() if line.startswith("Warning: ")]
+
+    assert warnings("--model", "gpt-4o") == []
+    assert warnings("--model", "gpt-4o", "--price-date", "2999-01-01") == [
+        "Warning: --price-date 2999-01-01 is to come: what is known of its prices today is used"
+    ]
+    [warning] = warnings("--model", "gpt-4o,gpt-4o-mini", "--price-date", "2019-01-01")
+    assert warning.startswith("Warning: genai-prices ")
+    assert warning.endswith(
+        "does not say since when the prices of gpt-4o, gpt-4o-mini hold: they are used for 2019-01-01 even if there "
+        "was no such model then"
+    )
+
+
+def test_an_unknown_model_is_told_the_names_of_the_price_table(counts, capsys, tmp_path):
+    (tmp_path / "own.csv").write_text("model,input,output\nin-house,1,2\n", encoding="utf-8")
+    assert run(["cost", counts, "--model", "claude-sonet-4-5", "--price-table", str(tmp_path / "own.csv")]) == 2
+    assert ", in-house? --price-table FILE adds models of your own" in capsys.readouterr().err
+
+
+def test_one_document_is_told_as_one(tmp_path, capsys):
+    counts = counted(tmp_path / "one", [[{"tokens": 5}]])
+    assert run(["cost", counts, "--model", "gpt-4o"]) == 0
+    assert "Costs of 1 document: " in capsys.readouterr().err
+
+
 def test_prices_are_of_today_unless_said(counts, capsys):
     before = dt.datetime.now(dt.UTC).date()
     [row] = json_rows(capsys, counts, "--model", "gpt-4o")
@@ -70,6 +99,7 @@ def test_prices_are_of_today_unless_said(counts, capsys):
         (["--model", "gpt-4o", "--tokenizer-for", "gpt-4o"], 2, "--tokenizer-for 'gpt-4o' is not MODEL=NAME"),
         (["--model", "gpt-4o", "--batch-discount", "0.5"], 2, "--batch-discount 0.5 needs --batch"),
         (["--model", "gpt-4o", "--batch", "--price-date", "2025-03-01"], 2, "say with --batch-discount"),
+        (["--model", "gpt-4o", "--output-field", "id"], 2, "was counted without --id-field, so it has no ids"),
         (["--model", "gpt-4o", "--price-table", "none.toml"], 1, "--price-table none.toml cannot be read"),
     ],
 )

@@ -44,7 +44,7 @@ def test_the_summary_goes_to_standard_error(corpus, tmp_path, capsys):
         "  documents   3 (23 B of text), 1 of them empty; bad records: 1, listed in bad_records/",
         "  characters  15",
         "  words       3",
-        "  groups      2",
+        "  groups      2, a row each in summary.parquet",
         "",
         "  tokenizer   tokens  mean  p50  p90  p99  max  bytes/token  over 2",
         "  o200k_base       5   1.7    2    3    3    3         4.60       1",

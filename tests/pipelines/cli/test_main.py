@@ -20,8 +20,16 @@ def test_help_names_the_commands_with_an_example(capsys):
     assert run(["--help"]) == 0
     out, err = capsys.readouterr()
     assert "tokenbeam train 'corpus/*.jsonl.zst' -o tokenizer --vocab-size 32000" in out
+    assert "count tokens document by document, and price whole datasets." in " ".join(out.split())
+    assert "tokenbeam cost counts --model gpt-4o" in out
     assert "  train   Train a tokenizer on text files and write it to a directory." in out
     assert err == ""
+
+
+@pytest.mark.parametrize("command", ["train", "count"])
+def test_help_names_the_exit_codes_of_signals(capsys, command):
+    assert run([command, "--help"]) == 0
+    assert "130 stopped by Ctrl-C, 143 by SIGTERM." in " ".join(capsys.readouterr().out.split())
 
 
 def test_help_of_train_is_grouped(capsys):
