@@ -49,8 +49,12 @@ class _PortableJob:
         self._server = server
         self.id: str = result._job_id  # noqa: SLF001
         self._errors: list[str] = []
-        self._reader = threading.Thread(target=self._read_messages, name="job-messages", daemon=True)
-        self._reader.start()
+        self._reader = self._read()
+
+    def _read(self) -> threading.Thread:
+        reader = threading.Thread(target=self._read_messages, name="job-messages", daemon=True)
+        reader.start()
+        return reader
 
     def _read_messages(self) -> None:
         with contextlib.suppress(grpc.RpcError):
@@ -71,6 +75,8 @@ class _PortableJob:
 
     def failure(self) -> BaseException:
         self._reader.join(_LAST_MESSAGES_SECONDS)
+        if not self._errors:  # what is said while a stream begins may be lost to it; a new one gets what was said
+            self._read().join(_LAST_MESSAGES_SECONDS)
         # What a worker said is in any of them; runners add errors of their own behind it.
         said = next((error for error in self._errors if "Traceback (most recent call last)" in error), None)
         return RuntimeError(said or "\n".join(self._errors) or "the runner's own log says why")

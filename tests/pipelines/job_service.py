@@ -24,6 +24,7 @@ class JobService(beam_job_api_pb2_grpc.JobServiceServicer, beam_artifact_api_pb2
         asked: How often it was asked for the state.
         after: What to do at the n-th time.
         refusals: Status codes to answer with instead.
+        deaf: How many streams of messages get none.
         runs: How many pipelines were handed in.
     """
 
@@ -36,6 +37,7 @@ class JobService(beam_job_api_pb2_grpc.JobServiceServicer, beam_artifact_api_pb2
         self.asked = 0
         self.after = {}
         self.refusals = []
+        self.deaf = 0
         self.runs = 0
 
     def __enter__(self):
@@ -74,6 +76,9 @@ class JobService(beam_job_api_pb2_grpc.JobServiceServicer, beam_artifact_api_pb2
         yield api.JobStateEvent(state=self.state)
 
     def GetMessageStream(self, request, context):
+        if self.deaf:
+            self.deaf -= 1
+            return
         for text in self.errors:
             said = api.JobMessage(importance=api.JobMessage.JOB_MESSAGE_ERROR, message_text=text)
             yield api.JobMessagesResponse(message_response=said)

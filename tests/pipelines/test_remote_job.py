@@ -121,6 +121,17 @@ def test_a_failed_job_gives_the_workers_own_error_wherever_it_stands(service):
     assert re.fullmatch(rf"a\.jsonl: row 3: not JSON \(testing, {NAME}\)", str(error))
 
 
+def test_a_failure_that_was_said_while_nobody_could_hear_it(service):
+    """Beam's job server for tests loses what is said between its look at what was said and its look at the state."""
+    end_after(service, 2, api.JobState.FAILED)
+    service.deaf = 2  # Beam's stream, and ours
+    service.errors = ["out of slots"]
+    assert re.fullmatch(
+        rf"testing failed: out of slots \({NAME}; --debug shows where\)",
+        str(failure_of(service)),
+    )
+
+
 def test_a_job_that_is_cancelled_elsewhere(service):
     end_after(service, 2, api.JobState.CANCELLED)
     assert re.fullmatch(f"testing failed: {NAME} was cancelled there: go on with --resume", str(failure_of(service)))
