@@ -42,6 +42,7 @@ _BLOCK_BYTES = 4 << 20  # what is done once a block takes less then than reading
 _ENOUGH_ROWS = 1 << 14
 _ENOUGH_BYTES = 1 << 20
 _MOST_RUNS = 64  # merged at a time; of each, a megabyte is held
+_MOST_SMALL_RUNS = 512  # files open at a time, if all together are no more than that
 _MERGERS = 4
 _NOTES = ".work/parts"
 _PLACE: "list[pa.Field[Any]]" = [pa.field("source", pa.int64()), pa.field("start", pa.int64())]
@@ -312,8 +313,12 @@ def merged_totals(files: RunFiles, tables: Sequence[PartialTable]) -> Iterator[p
     def written(some: Sequence[PartialTable]) -> PartialTable | None:
         return write_partial_run(files, FOLDER, merged(some))
 
-    while len(tables) > _MOST_RUNS:
+    while len(tables) > _MOST_RUNS and not _merge_at_once(tables):
         shares = [tables[start : start + _MOST_RUNS] for start in range(0, len(tables), _MOST_RUNS)]
         with ThreadPoolExecutor(_MERGERS) as pool:
             tables = [table for table in pool.map(written, shares) if table is not None]
     return merged(tables)
+
+
+def _merge_at_once(tables: Sequence[PartialTable]) -> bool:
+    return len(tables) <= _MOST_SMALL_RUNS and sum(table.bytes for table in tables) <= _MOST_RUNS << 20

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import apache_beam as beam
 import pytest
+from apache_beam.runners.worker.statesampler import get_current_tracker
 
 from pipelines.progress import counts_of
 from pipelines.runner import RuntimeOptions, run_pipeline
@@ -190,3 +191,14 @@ def test_worker_slots_elsewhere_have_a_memory_of_their_own():
 def test_workers_that_a_runner_sends_back_here_share_the_memory_of_this_process():
     runtime = RuntimeOptions(memory=4 * GIB, workers=8, beam_args=("--runner=PrismRunner",))
     assert runtime.shares == RuntimeOptions(memory=4 * GIB, workers=8).shares
+
+
+class _SamplingPeriod(beam.DoFn):
+    def process(self, number):
+        yield (number, get_current_tracker().sampling_period_ms)
+
+
+def test_a_pipeline_in_this_process_does_not_wait_for_a_slow_sampler(tmp_path):
+    seen = tmp_path / "seen"
+    run(_SamplingPeriod(), (), beam.Map(lambda found: seen.write_text(str(found[1]))))
+    assert seen.read_text() == "10"

@@ -64,10 +64,11 @@ impl<'b> PlainReader<'b> {
     #[inline]
     pub fn string(&mut self, into: &mut Vec<u8>) -> Option<()> {
         self.expect(b'"')?;
+        into.reserve(self.end - self.at + PIECE); // a text is not longer unescaped
         loop {
             let start = self.at;
             let end = self.next_special()?;
-            into.extend_from_slice(&self.block[start..end]);
+            append_piece(into, self.block, start..end);
             self.at = end + 1;
             match self.block[end] {
                 b'"' => return Some(()),
@@ -242,6 +243,27 @@ pub fn wanted_by(paths: &[(usize, &str)], key: &[u8]) -> Option<Option<usize>> {
         }
     }
     Some(wanted)
+}
+
+/// Pieces up to so many bytes are copied as one of just so many: most are shorter, and a copy of known length needs no
+/// call and no branch.
+pub const PIECE: usize = 32;
+
+#[inline(always)]
+fn append_piece(into: &mut Vec<u8>, block: &[u8], piece: Range<usize>) {
+    let length = piece.len();
+    match block[piece.start..].first_chunk::<PIECE>() {
+        Some(bytes) if length <= PIECE && into.capacity() - into.len() >= PIECE => {
+            let before = into.len();
+            // SAFETY: there is room for `PIECE` bytes behind the vector's, which are written here; it takes `length` of
+            // them, not more than were written.
+            unsafe {
+                into.as_mut_ptr().add(before).cast::<[u8; PIECE]>().write_unaligned(*bytes);
+                into.set_len(before + length);
+            }
+        }
+        _ => into.extend_from_slice(&block[piece]),
+    }
 }
 
 #[inline(always)]

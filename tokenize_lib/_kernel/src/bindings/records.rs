@@ -7,6 +7,7 @@ use pyo3_arrow::{PyArray, PyRecordBatch};
 use crate::error::KernelError;
 use crate::jsonl::{MAX_FIELDS, parse_jsonl};
 use crate::lines::{all_fit, parse_lines, screen_texts};
+use crate::plain_json::PIECE;
 use crate::records::{Marks, RecordRules, Records};
 
 /// Documents, and bad records if there are any.
@@ -79,7 +80,7 @@ fn py_parse_jsonl<'py>(
             KernelError::Value(format!("between 1 and {MAX_FIELDS} fields can be read, not {}", fields.len())).into()
         );
     }
-    let mut records = Records::new(&fields[1..], block.len());
+    let mut records = Records::new(&fields[1..], block.len() + PIECE);
     let (count, marks) = py.detach(|| {
         let count = parse_jsonl(block, position, row, &fields, &rules.0, &mut records);
         (count, records.marks())
