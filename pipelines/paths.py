@@ -51,7 +51,7 @@ def filesystem_obstacle(path: str) -> str | None:
         return f"{path}: give the path without file://"
     extra, module = _EXTRAS.get(scheme, ("", ""))
     if extra and not _is_installed(module):
-        return f"{path}: {scheme}:// needs more packages: pip install 'apache-beam[{extra}]'"
+        return f"{path}: {scheme}:// needs more packages: pip install 'tokenbeam[{extra}]'"
     from apache_beam.io.filesystem import FileSystem  # noqa: PLC0415
 
     open_scheme(scheme)

@@ -20,10 +20,10 @@ def test_local_paths(path):
     [
         ("/data/a.txt", None),
         (in_store(Path("a")), None),
-        ("s3://b/a", "s3://b/a: s3:// needs more packages: pip install 'apache-beam[aws]'"),
-        ("gs://b/a*", "gs://b/a*: gs:// needs more packages: pip install 'apache-beam[gcp]'"),
-        ("azfs://b/a", "azfs://b/a: azfs:// needs more packages: pip install 'apache-beam[azure]'"),
-        ("hdfs://b/a", "hdfs://b/a: hdfs:// needs more packages: pip install 'apache-beam[hadoop]'"),
+        ("s3://b/a", "s3://b/a: s3:// needs more packages: pip install 'tokenbeam[aws]'"),
+        ("gs://b/a*", "gs://b/a*: gs:// needs more packages: pip install 'tokenbeam[gcp]'"),
+        ("azfs://b/a", "azfs://b/a: azfs:// needs more packages: pip install 'tokenbeam[azure]'"),
+        ("hdfs://b/a", "hdfs://b/a: hdfs:// needs more packages: pip install 'tokenbeam[hadoop]'"),
         ("https://b/a", "https://b/a is a web address, which no filesystem of Beam opens: download it first"),
         ("file:///a", "file:///a: give the path without file://"),
         (
