@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import click
 
+from pipelines.cli.lean_imports import import_less
 from pipelines.cli.process import (
     DONE,
     FAILED,
@@ -17,7 +18,6 @@ from pipelines.cli.process import (
     WRONG_USAGE,
     collect_garbage_rarely,
     end_on_interrupt,
-    import_less,
     keep_freed_memory,
     leave,
     leave_interrupted,

@@ -3,8 +3,6 @@
 import contextlib
 import ctypes
 import gc
-import importlib.machinery
-import importlib.util
 import logging
 import os
 import signal
@@ -12,8 +10,6 @@ import socket
 import sys
 import threading
 import warnings
-from collections.abc import Sequence
-from types import ModuleType
 
 from pipelines.interruption import undo_all
 
@@ -30,51 +26,6 @@ def configure_log(*, debug: bool) -> None:
         return
     logging.basicConfig(handlers=[logging.NullHandler()])
     warnings.simplefilter("ignore")
-
-
-# What Beam imports if it is there, and does without if it is not.
-_NEVER_USED = frozenset({"pandas"})
-_NOT_WITH_BEAM = frozenset(
-    {
-        "bson",
-        "pymongo",
-        "apache_beam.io.gcp.bigquery",
-        # These are imported when a path asks for one: see pipelines.paths.
-        "apache_beam.io.aws.s3filesystem",
-        "apache_beam.io.azure.blobstoragefilesystem",
-        "apache_beam.io.gcp.gcsfilesystem",
-        "apache_beam.io.hadoopfilesystem",
-    }
-)
-
-
-_WHEN_USED = frozenset({"httplib2"})  # which Beam cannot do without, and never uses in this process
-
-
-class _LeanImports:
-    """An import finder that has none of these, most of them only until Beam is imported whole; or loads them late."""
-
-    @staticmethod
-    def find_spec(
-        name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        if name in _NEVER_USED or (name in _NOT_WITH_BEAM and not _is_beam_ready()):
-            raise ModuleNotFoundError(f"{name} is left out", name=name)
-        if name not in _WHEN_USED:
-            return None
-        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
-        if spec is not None and spec.loader is not None:
-            spec.loader = importlib.util.LazyLoader(spec.loader)
-        return spec
-
-
-def _is_beam_ready() -> bool:
-    return hasattr(sys.modules.get("apache_beam"), "__version__")  # which it sets last
-
-
-def import_less() -> None:
-    """Keep Beam and pyarrow from importing what nothing here uses: half a second, with all of it installed."""
-    sys.meta_path.insert(0, _LeanImports)
 
 
 def take_turns_quickly() -> None:

@@ -53,7 +53,7 @@ def test_a_filesystem_that_was_not_imported_with_beam_is_imported_for_its_path()
     pytest.importorskip("boto3")
     code = (
         "import sys\n"
-        "from pipelines.cli.process import import_less\n"
+        "from pipelines.cli.lean_imports import import_less\n"
         "import_less()\n"
         "from apache_beam.io.filesystems import FileSystems\n"
         "left_out = ('boto3', 'pymongo', 'pyparsing', 'apache_beam.io.gcp.bigquery')\n"
