@@ -21,7 +21,7 @@ from pipelines.formats.text import count_newlines, read_line_records
 from pipelines.formats.whole_files import read_file_documents
 from pipelines.inputs import InputFile, ReadOptions, Split
 from tokenize_lib.chat import ChatReader
-from tokenize_lib.errors import InputError
+from tokenize_lib.errors import InputError, NoDocumentError
 
 __all__ = ["BadRecords", "DocumentBatch", "ReadDocuments", "Tally", "read_splits", "total_tally"]
 
@@ -220,7 +220,7 @@ class ReadDocuments(beam.PTransform):  # type: ignore[misc]
 
 
 def total_tally(tallies: Iterable[Tally]) -> Tally:
-    """Add tallies up. Raises InputError if there is no document in them at all."""
+    """Add tallies up. Raises NoDocumentError if there is no document in them at all."""
     names = ("rows", "kept", "empty", "bad", "text_bytes", "mended", "not_nfc")
     sums = dict.fromkeys(names, 0)
     for tally in tallies:
@@ -229,5 +229,5 @@ def total_tally(tallies: Iterable[Tally]) -> Tally:
     total = Tally(0, 0, **sums)
     if total.kept + total.empty == 0:
         also = f": all {total.bad} records are bad" if total.bad else ": the input has no record"
-        raise InputError(f"no document{also}; check --format and --text-field, or give other files")
+        raise NoDocumentError(f"no document{also}; check --format and --text-field, or give other files")
     return total

@@ -7,6 +7,7 @@ import contextlib
 import importlib
 import importlib.util
 import re
+import sys
 
 from pipelines.s3_clients import keep_s3_clients
 
@@ -24,6 +25,12 @@ _MODULES = {
     "azfs": "apache_beam.io.azure.blobstoragefilesystem",
     "hdfs": "apache_beam.io.hadoopfilesystem",
 }
+_ERRORS = (
+    ("apache_beam.io.aws.clients.s3.messages", "S3ClientError"),
+    ("google.api_core.exceptions", "GoogleAPIError"),
+    ("azure.core.exceptions", "AzureError"),
+    ("hdfs.util", "HdfsError"),
+)
 _OF_THE_WEB = ("http", "https", "ftp")
 STORE_THREADS = 32
 """How many requests to an object store are made at a time: each mostly waits."""
@@ -68,6 +75,15 @@ def open_scheme(scheme: str | None) -> None:
         with contextlib.suppress(ImportError):
             importlib.import_module(_MODULES[scheme])
     keep_s3_clients()
+
+
+def store_errors() -> tuple[type[Exception], ...]:
+    """Give what filesystems raise: Python and Beam an OSError, some packages behind remote ones errors of their own.
+
+    Only of packages imported so far: from others comes none.
+    """
+    modules = ((sys.modules.get(module), name) for module, name in _ERRORS)
+    return (OSError, *(getattr(module, name) for module, name in modules if module is not None))
 
 
 def _is_installed(module: str) -> bool:

@@ -19,7 +19,7 @@ from pipelines.paths import filesystem_obstacle, is_local
 from pipelines.run_files import PLANNED, UNFINISHED, WORK, RunFiles, output_errors
 from pipelines.run_mode import RunMode
 from pipelines.versions import tokenbeam_version, versions
-from tokenize_lib.errors import OptionError, OutputError
+from tokenize_lib.errors import NoDocumentError, OptionError, OutputError
 
 TRAINING_OUTPUTS = (
     "pretokens/*.parquet",
@@ -160,7 +160,10 @@ class RunDirectory:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None and self.begun is Begun.NEW and not _worth_resuming(self.files.list()):
+        if kind is not None and issubclass(kind, NoDocumentError):
+            _clear(self.files, self.files.list())
+            self._remove_work()
+        elif kind is not None and self.begun is Begun.NEW and not _worth_resuming(self.files.list()):
             self._remove_work()
         if self._lock is not None:
             self._lock.close()
@@ -285,6 +288,7 @@ def _clear(files: RunFiles, names: Sequence[str]) -> None:
 def _begin(files: RunFiles, plan: RunPlan, begun: Begun) -> str:
     """Make a directory ready for work; give the time when its run was started."""
     if begun is Begun.FINISHED:
+        _clear(files, files.list(WORK))  # a worker of a cluster that was late may have written on
         return str(files.read_json(RECORD)["started"])
     if begun is Begun.RESUMED:
         files.remove(files.list(UNFINISHED))

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from apache_beam.io.filesystem import BeamIOError, CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
-from pipelines.paths import STORE_THREADS, is_local
+from pipelines.paths import STORE_THREADS, is_local, store_errors
 from pipelines.row_groups import row_groups
 from pipelines.s3_clients import keep_s3_clients
 from pipelines.worker_errors import disk_full, is_disk_full
@@ -182,7 +182,7 @@ class RunFiles:
                 ) as raw:
                     yield _HashedFile(raw)
                 _make_directory_of(path)
-                FileSystems.rename([temporary], [path])
+                _rename(temporary, path)
             except BaseException:
                 with contextlib.suppress(Exception):
                     FileSystems.delete([temporary])
@@ -247,7 +247,7 @@ def output_errors(path: str, done: str) -> Iterator[None]:
     """
     try:
         yield
-    except (OSError, BeamIOError) as error:
+    except store_errors() as error:
         if is_disk_full(error):
             raise disk_full(path) from error
         raise OutputError(f"{path} cannot be {done}: {_said(error)}") from error
@@ -273,6 +273,18 @@ def _list_below(root: str) -> Iterator[str]:
     [found] = FileSystems.match([f"{root}/**"])
     start = len(root.rstrip("/")) + 1
     yield from (metadata.path[start:] for metadata in found.metadata_list)
+
+
+def _rename(temporary: str, path: str) -> None:
+    """Rename, also onto a file that is there: an attempt before this one may have written the same. HDFS refuses it."""
+    try:
+        FileSystems.rename([temporary], [path])
+    except (OSError, BeamIOError):
+        has_directories = FileSystems.get_filesystem(path).has_dirs()
+        if not (has_directories and FileSystems.exists(path) and FileSystems.exists(temporary)):
+            raise
+        FileSystems.delete([path])
+        FileSystems.rename([temporary], [path])
 
 
 def _make_directory_of(path: str) -> None:

@@ -16,14 +16,15 @@ def open_tokenizer(spec: str, *, pretokenizer: str | None = None) -> Tokenizer:
     """
     if "://" not in spec:
         return load_tokenizer(spec, pretokenizer=pretokenizer)
-    from apache_beam.io.filesystem import BeamIOError  # noqa: PLC0415
-
+    from pipelines.paths import store_errors  # noqa: PLC0415
     from tokenize_lib.tokenizer_files import TokenizerFiles, tokenizer_of_files  # noqa: PLC0415
 
     try:
         files = _read(spec.rstrip("/"))
-    except (OSError, ValueError, BeamIOError) as error:
-        raise InputError(f"{spec} cannot be read: {error}") from error
+    except Exception as error:
+        if isinstance(error, (ValueError, *store_errors())):
+            raise InputError(f"{spec} cannot be read: {error}") from error
+        raise
     return tokenizer_of_files(TokenizerFiles.of(spec.rstrip("/"), files, pretokenizer))
 
 

@@ -18,5 +18,9 @@ class InputError(TokenbeamError):
     """An input file or record cannot be read as asked. Exit code 1."""
 
 
+class NoDocumentError(InputError):
+    """The input holds no document, so nothing that was written for it is of any use. Exit code 1."""
+
+
 class OutputError(TokenbeamError):
     """The output directory cannot be used as asked. Exit code 1."""

@@ -13,7 +13,7 @@ from typing import BinaryIO, NamedTuple, cast
 import zstandard
 
 from pipelines.listing import FoundFile
-from pipelines.paths import is_local
+from pipelines.paths import is_local, store_errors
 from pipelines.splits import InputFile
 from tokenize_lib.errors import InputError
 
@@ -58,7 +58,7 @@ def open_file(file: InputFile | FoundFile) -> Iterator[BinaryIO]:
 
             with open_for_reading(file.path) as stream:
                 yield stream
-    except OSError as error:  # Beam's own errors are of this kind, too
+    except store_errors() as error:
         said = getattr(error, "strerror", None) or str(error).partition("\n")[0]
         raise InputError(f"{file.path}: cannot be read: {said}") from error
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.run_directory import Begun, RunDirectory, RunPlan
+from pipelines.run_files import RunFiles
 from pipelines.run_mode import RunMode
 from tests.pipelines import object_store
 from tokenize_lib.errors import OutputError
@@ -280,3 +281,11 @@ def test_a_directory_that_cannot_be_written_is_named(tmp_path):
         refusal("/proc/tokenbeam")
         == "the output directory /proc/tokenbeam cannot be written: No such file or directory"
     )
+
+
+def test_what_a_late_worker_wrote_behind_the_end_goes(out):
+    finish(out)
+    RunFiles(str(out)).write_json(".work/parts/part-00000.json", {})
+    with RunDirectory.open(str(out), PLAN, RESUME) as run:
+        assert run.begun is Begun.FINISHED
+    assert names(out) == ["run.json", "tokenizer.json"]

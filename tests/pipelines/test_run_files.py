@@ -3,10 +3,15 @@ import pickle
 import resource
 import subprocess
 import sys
+import types
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from apache_beam.io.filesystem import BeamIOError
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.io.localfilesystem import LocalFileSystem
 
 from pipelines.run_files import RunFiles, WrittenFile
 from schemas.columns import column, table_schema
@@ -132,3 +137,36 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(files):
 
 def test_the_limit_of_the_test_above_is_not_ours():
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
+
+
+def test_a_file_that_is_there_is_replaced_where_a_rename_refuses_to(tmp_path, monkeypatch):
+    """As HDFS does it."""
+    rename = LocalFileSystem.rename
+
+    def refusing(self, sources, destinations):
+        if any(Path(path).exists() for path in destinations):
+            raise BeamIOError("it is there")
+        rename(self, sources, destinations)
+
+    monkeypatch.setattr(LocalFileSystem, "rename", refusing)
+    files = RunFiles(str(tmp_path))
+    files.write_bytes(".work/a", b"first")
+    files.write_bytes(".work/a", b"second")
+    assert files.read_bytes(".work/a") == b"second"
+    assert files.list() == [".work/a"]
+
+
+def test_an_error_of_a_store_is_told_in_one_line(tmp_path, monkeypatch):
+    class S3ClientError(Exception):
+        pass
+
+    messages = types.ModuleType("messages")
+    messages.S3ClientError = S3ClientError
+    monkeypatch.setitem(sys.modules, "apache_beam.io.aws.clients.s3.messages", messages)
+
+    def refusing(*_):
+        raise S3ClientError("Access Denied\n(403)")
+
+    monkeypatch.setattr(FileSystems, "exists", refusing)
+    with pytest.raises(OutputError, match=r"/a cannot be looked up: Access Denied \(403\)$"):
+        RunFiles(str(tmp_path)).exists("a")

@@ -25,6 +25,7 @@ from tests.pipelines.training import (
     write_shards,
 )
 from tokenize_lib.encoder import Encoder
+from tokenize_lib.errors import InputError
 from tokenize_lib.loading import load
 
 
@@ -155,3 +156,11 @@ def test_a_run_directory_is_loaded(reference: Path) -> None:
     model = bpe.train(counted_pretokens(documents(), SMALL), SMALL)
     assert tuple(loaded.tokens) == model.tokens
     assert Encoder(loaded).encode("lowest") == bpe.encode("lowest", model)
+
+
+def test_no_document_at_all(tmp_path: Path) -> None:
+    (tmp_path / "blank.jsonl").write_text("\n\n")
+    for _ in range(2):  # what is of no use is not left in the way
+        with pytest.raises(InputError, match="no document: the input has no record"):
+            run([str(tmp_path / "blank.jsonl")], tmp_path / "out")
+        assert not (tmp_path / "out").exists()
