@@ -191,7 +191,8 @@ def _merge_tables(work: Work, setting: WorkSetting) -> WorkStep:
 
 
 def _round_workers(work: Work, setting: WorkSetting, rounds: int) -> WorkStep:
-    cpu = rounds * (FITS.round_base + FITS.round_a_symbol * work.symbols)
+    more = figures.LATER_ROUNDS if rounds > 1 else 1
+    cpu = rounds * more * (FITS.round_base + FITS.round_a_symbol * work.symbols)
     pieces = max(work.distinct / MOST_ROWS, work.symbols / MOST_BYTES, setting.partitions)
     spread = _spread(cpu, min(setting.workers, math.ceil(pieces)), 1 / pieces)
     shuffled = rounds * FITS.round_bytes_a_row * work.distinct
@@ -208,16 +209,16 @@ def _round_workers(work: Work, setting: WorkSetting, rounds: int) -> WorkStep:
         basis=work.basis(work.growth.measured_text),
         formula=(
             f"{FITS.round_a_symbol * 1e6:.2f} CPU s and {FITS.round_bytes_a_row:.0f} MB shuffled a million bytes, and "
-            f"rows, of distinct pretokens, each round as the first; on no more workers than the table has row groups"
+            f"rows, of distinct pretokens, half more in each of several rounds; as wide as the table has row groups"
         ),
     )
 
 
 def _driver_merging(work: Work, setting: WorkSetting, rounds: int) -> WorkStep:
     held = min(driver_bytes(work), figures.OVER_BUDGET * setting.shares.driver_table)
-    # A round's table is what fits the budget: all rounds together merge no more than each the largest.
-    symbols = min(rounds * work.symbols * held / driver_bytes(work), rounds * work.symbols)
-    cpu = FITS.merge_base * rounds + FITS.merge_a_symbol * max(symbols, work.symbols)
+    # A round's table is what fits the share: each takes no more than that, and all of them no more than the whole.
+    a_round = work.symbols * min(setting.shares.driver_table / driver_bytes(work), 1.0)
+    cpu = FITS.merge_base * rounds + FITS.merge_a_symbol * min(rounds * a_round, work.symbols)
     return WorkStep(
         step="rounds: driver merging",
         times=rounds,
