@@ -196,7 +196,9 @@ class _Watched:
             if time.monotonic() > deadline:
                 return f"{self.name} was told to stop, and is {state.lower()}: see there that it ends"
             time.sleep(_FIRST_LOOK_SECONDS)
-        return f"{self.name} is {state.lower()}"
+        # Flink's, for one, says so of jobs that go on.
+        who = ", says its job server" if self._server is not None and self._server.stop is None else ""
+        return f"{self.name} is {state.lower()}{who}"
 
     def close(self) -> None:
         """Let go of what served it on this side."""

@@ -192,7 +192,7 @@ def test_a_stopped_command_cancels_the_job_and_says_so(service):
     while service.asked < 2:
         time.sleep(0.001)
     undoing = interruption._undoings[-1]
-    assert re.fullmatch(f"{NAME} is cancelled", undoing())
+    assert re.fullmatch(f"{NAME} is cancelled, says its job server", undoing())
     thread.join()
     assert undoing not in interruption._undoings
 
@@ -218,7 +218,8 @@ def test_the_command_ends_with_one_line_when_its_job_is_cancelled(service, tmp_p
     assert (process.returncode, out) == (code, "")
     assert service.cancelled.is_set()
     name = named.removeprefix("Counting tokens: ").strip()
-    assert err == f"\nStopped: {name} is cancelled. The same command with --resume goes on from here.\n"
+    stopped = f"Stopped: {name} is cancelled, says its job server."
+    assert err == f"\n{stopped} The same command with --resume goes on from here.\n"
 
 
 def test_no_job_server_at_all(service):
