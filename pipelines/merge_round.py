@@ -32,6 +32,9 @@ from pipelines.run_files import RunFiles
 from tokenize_lib import _native
 from tokenize_lib.merge_rounds import RoundLimits, Threshold, choose_threshold, live_pairs, mergeable
 
+SAMPLES = "samples"
+"""Where in a round's folder the samples lie: a file for each piece whose pairs are counted."""
+
 _PIECE_ROWS = 1 << 14  # rows that are encoded at a time
 _PART = "part"
 _PASSED = "passed"
@@ -155,7 +158,7 @@ class _CountPairs(beam.DoFn):  # type: ignore[misc]
             yield key, piece
         elif (symbols := self._written("symbols", encoded)) is not None:
             yield key, Piece(piece.number, symbols=symbols)
-        if (sampled := self._written("sample", sample)) is not None:
+        if (sampled := self._written(SAMPLES, sample)) is not None:
             yield key, Sample(piece.number, sampled)
         advance(self._setting.step, units=1)
 

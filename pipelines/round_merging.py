@@ -36,7 +36,7 @@ class MergedRound:
     def keep(self, files: RunFiles) -> None:
         """Write it for `kept`. A round that is repeated makes the same merges, so it may write over its own file."""
         content = {"row": dict(self.row), "merges": self.merges.to_pydict(), "correction": self.correction}
-        files.write_bytes(_kept(self.row["round"]), json.dumps(content).encode())
+        files.write_bytes(kept_name(self.row["round"]), json.dumps(content).encode())
 
     @classmethod
     def kept(cls, files: RunFiles, number: int, state: MergeState) -> Self | None:
@@ -45,7 +45,7 @@ class MergedRound:
         Nor is it when it does not go on from `state`. A job that outlived its driver may have kept rounds of its own
         beside those of a later run: each is exact, but ranks must not be missing between one and the next.
         """
-        found = files.read_json(_kept(number))
+        found = files.read_json(kept_name(number))
         if found is None or found["row"]["first_rank"] != state.merges.num_rows:
             return None
         return cls(found["row"], pa.Table.from_pydict(found["merges"], schema=MERGES), found["correction"])
@@ -153,5 +153,6 @@ def _table_bytes(result: RoundResult) -> float:
     )
 
 
-def _kept(number: int) -> str:
+def kept_name(number: int) -> str:
+    """Name of the file of a round that is done."""
     return f"{WORK}/rounds/{number:04d}.json"

@@ -8,9 +8,10 @@ from typing import Any
 
 from pipelines.dealing import DealtFile
 from pipelines.memory import MemoryShares
+from pipelines.merge_round import SAMPLES
 from pipelines.progress import Talk
 from pipelines.round_job import RoundJob
-from pipelines.round_merging import MergedRound, finish_round, plan_round
+from pipelines.round_merging import MergedRound, finish_round, kept_name, plan_round
 from pipelines.round_plan import ROUND_FOLDERS, Piece, RoundResult, RoundSetting, RowGroup
 from pipelines.run_files import PLANNED, RunFiles
 from pipelines.runner import RuntimeOptions, run_pipeline
@@ -138,7 +139,18 @@ class Rounds:
             unit_name="pieces",
         ) as progress:
             name = f"round {first}" if is_single else f"rounds {first} to {last}"
-            run_pipeline(job.build, self._runtime, name, progress=progress)
+            run_pipeline(
+                job.build, self._runtime, name, progress=progress, finished=lambda: self._pieces_finished(first, last)
+            )
+
+    def _pieces_finished(self, first: int, last: int) -> int:
+        """How many pieces are seen to be done by the files of these rounds: counted, and where a round is kept, cut."""
+        numbers = range(first, last + 1)
+        samples = tuple(f"{ROUND_FOLDERS}{number:04d}/{SAMPLES}/" for number in numbers)
+        kept = {kept_name(number) for number in numbers}
+        names = self._files.list()
+        cut = len(self._pieces) * sum(name in kept for name in names)
+        return cut + sum(name.startswith(samples) for name in names)
 
     def _merge(self, setting: RoundSetting, result: RoundResult) -> None:
         with self._workplace.talk.step(
