@@ -31,7 +31,6 @@ from engines.processes import Process
 
 HEADER = ("engine", "share", "slots", "command", "MB", "wall s", "CPU s", "of engine", "rounds", "shuffled MB", "bytes")
 _LOOK_SECONDS = 0.05
-_CACHE = "--environment_cache_millis=5000"  # else each stage of a job waits for new workers
 _HOW_NOT_WHAT = ("run.json", "rounds.parquet")
 
 
@@ -65,7 +64,7 @@ def _default(_installed: Installed, _directory: Path, _slots: int) -> Iterator[R
 def _flink_embedded(installed: Installed, directory: Path, slots: int) -> Iterator[Running]:
     with flink.job_server(installed, directory, slots=slots) as server:
         args = ("--runner=PortableRunner", f"--job_endpoint={server.endpoint}", "--environment_type=LOOPBACK")
-        yield Running((*args, _CACHE, f"--parallelism={slots}"), (server.process,))
+        yield Running((*args, flink.WORKERS_STAY, f"--parallelism={slots}"), (server.process,))
 
 
 @contextlib.contextmanager
@@ -77,7 +76,7 @@ def _flink_cluster(installed: Installed, directory: Path, slots: int) -> Iterato
     ):
         args = ("--runner=PortableRunner", f"--job_endpoint={server.endpoint}", *flink.worker_processes())
         processes = (server.process, cluster.job_manager, *cluster.task_managers)
-        yield Running((*args, _CACHE, f"--parallelism={slots}"), processes)
+        yield Running((*args, flink.WORKERS_STAY, f"--parallelism={slots}"), processes)
 
 
 @contextlib.contextmanager

@@ -13,6 +13,13 @@ from engines.installed import Installed
 from engines.processes import Process, free_port
 
 EMBEDDED = "[local]"
+RESTARTS = ("--number_of_execution_retries=3", "--execution_retry_delay=10000")
+"""Options with which a job begins again where something of it died: by itself, Flink restarts no batch job.
+
+The delay is longer than `WORKERS_STAY` says: a job that begins again before is given the dead worker, and fails of it.
+"""
+WORKERS_STAY = "--environment_cache_millis=5000"
+"""Option with which workers stay from one stage of a job to the next, instead of each stage waiting for new ones."""
 _HERE = Path(__file__).parent
 _JOB_MANAGER = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
 _TASK_MANAGER = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
@@ -39,7 +46,7 @@ _DIRECT = "384m"  # network, and what the framework and the tasks hold off the h
 
 @contextlib.contextmanager
 def job_server(
-    installed: Installed, directory: Path, *, master: str = EMBEDDED, slots: int = 2, restarts: bool = True
+    installed: Installed, directory: Path, *, master: str = EMBEDDED, slots: int = 2
 ) -> Iterator["JobServer"]:
     """Run a job server until the block ends.
 
@@ -48,12 +55,10 @@ def job_server(
         directory: For its log and what it stages.
         master: ``HOST:PORT`` of a cluster's REST endpoint; by default each job gets a cluster within the job server.
         slots: How wide a job runs, unless its options say.
-        restarts: Whether a job begins again where something of it died, if the cluster has a strategy for that.
     """
     config = directory / "job-server-conf"
     config.mkdir(parents=True)
-    never = {} if restarts else {"restart-strategy.type": "none"}
-    _write_config(config, {"parallelism.default": slots, "taskmanager.numberOfTaskSlots": slots, **never})
+    _write_config(config, {"parallelism.default": slots, "taskmanager.numberOfTaskSlots": slots})
     command = [*_JAVA, "-Xmx1g", "-jar", str(installed.job_server), "--flink-master", master]
     ports = ["--job-port", "0", "--artifact-port", "0", "--expansion-port", "-1"]
     folders = ["--flink-conf-dir", str(config), "--artifacts-dir", str(directory / "artifacts")]
@@ -208,11 +213,6 @@ def _cluster_config(directory: Path, rest_port: int, slots: int) -> dict[str, ob
         "classloader.resolve-order": "parent-first",
         # Both task managers get work, also where one has slots enough.
         "cluster.evenly-spread-out-slots": "true",
-        # Without a strategy, Flink restarts no batch job. The delay is longer than a worker waits for the next stage
-        # (--environment_cache_millis): a job that begins again before is given the dead worker, and fails of it.
-        "restart-strategy.type": "fixed-delay",
-        "restart-strategy.fixed-delay.attempts": 3,
-        "restart-strategy.fixed-delay.delay": "10 s",
         # A dead task manager is missed after some seconds, not after a minute.
         "heartbeat.interval": 1000,
         "heartbeat.timeout": 10000,

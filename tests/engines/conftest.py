@@ -12,8 +12,6 @@ from engines.installed import Installed
 from tests.engines.commands import hashes, run_command
 
 CORPUS_BYTES = 4_000_000
-WORKERS_STAY = "--environment_cache_millis=5000"
-"""From one stage of a job to the next, instead of each stage waiting for new ones."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +46,7 @@ def flink_embedded(installed: Installed, tmp_path_factory: pytest.TempPathFactor
             "--runner=PortableRunner",
             f"--job_endpoint={server.endpoint}",
             "--environment_type=LOOPBACK",
-            WORKERS_STAY,
+            flink.WORKERS_STAY,
         )
         yield Engine("flink-embedded", args)
 
@@ -58,7 +56,7 @@ class FlinkCluster(Engine):
     """One of several processes on loopback; task managers start workers as processes."""
 
     cluster: flink.Cluster
-    args_of_no_restart: tuple[str, ...]
+    args_without_restart: tuple[str, ...]
 
 
 @pytest.fixture(scope="session")
@@ -68,13 +66,10 @@ def flink_cluster(installed: Installed, tmp_path_factory: pytest.TempPathFactory
     with (
         flink.cluster(installed, directory / "cluster") as cluster,
         flink.job_server(installed, directory / "job-server", master=cluster.rest) as server,
-        flink.job_server(installed, directory / "no-restart", master=cluster.rest, restarts=False) as other,
     ):
-        args, args_of_no_restart = (
-            ("--runner=PortableRunner", f"--job_endpoint={at.endpoint}", *flink.worker_processes(), WORKERS_STAY)
-            for at in (server, other)
-        )
-        yield FlinkCluster("flink-cluster", args, cluster, args_of_no_restart)
+        args = ("--runner=PortableRunner", f"--job_endpoint={server.endpoint}", *flink.worker_processes())
+        args = (*args, flink.WORKERS_STAY)
+        yield FlinkCluster("flink-cluster", (*args, *flink.RESTARTS), cluster, args)
 
 
 @pytest.fixture(scope="session")
