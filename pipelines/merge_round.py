@@ -283,6 +283,10 @@ class _CutSegments(beam.DoFn):  # type: ignore[misc]
     def setup(self) -> None:
         self._counter: _native.SegmentCounter | None = None
 
+    def start_bundle(self) -> None:
+        if self._counter is not None and self._counter.segments:  # of a bundle that failed, and comes again
+            self._counter = None
+
     def process(self, dealt: Group) -> Iterator[Keyed]:
         for element in dealt[1]:
             if isinstance(element, Decision):

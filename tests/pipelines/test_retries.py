@@ -148,7 +148,7 @@ def test_two_attempts_at_each_file_of_training(texts, tmp_path, monkeypatch, sto
 
 def test_a_bundle_that_is_begun_again_forgets_what_it_had(texts, tmp_path, monkeypatch):
     test_train.run(texts, tmp_path / "once")
-    for dofn in (pretoken_table._CountPretokens, merge_round._CountPairs):
+    for dofn in (pretoken_table._CountPretokens, merge_round._CountPairs, merge_round._CutSegments):
         _begin_again(monkeypatch, dofn)
     test_train.run(texts, tmp_path / "again")
     assert test_train.result_hashes(tmp_path / "again") == test_train.result_hashes(tmp_path / "once")
