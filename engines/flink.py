@@ -13,11 +13,6 @@ from engines.installed import Installed
 from engines.processes import Process, free_port
 
 EMBEDDED = "[local]"
-RESTARTS = ("--number_of_execution_retries=3", "--execution_retry_delay=10000")
-"""Options with which a job begins again where something of it died: by itself, Flink restarts no batch job.
-
-The delay is longer than `WORKERS_STAY` says: a job that begins again before is given the dead worker, and fails of it.
-"""
 WORKERS_STAY = "--environment_cache_millis=5000"
 """Option with which workers stay from one stage of a job to the next, instead of each stage waiting for new ones."""
 _HERE = Path(__file__).parent
@@ -40,6 +35,12 @@ _OPENED = (
     "sun.nio.ch",
 )
 _JAVA = ("java", *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED))
+# The delay is longer than WORKERS_STAY says: a job that begins again before is given the dead worker, and fails of it.
+_RESTARTS = {
+    "restart-strategy.type": "fixed-delay",
+    "restart-strategy.fixed-delay.attempts": 3,
+    "restart-strategy.fixed-delay.delay": "10 s",
+}
 _HEAP = "512m"
 _DIRECT = "384m"  # network, and what the framework and the tasks hold off the heap
 
@@ -121,7 +122,9 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def cluster(installed: Installed, directory: Path, *, task_managers: int = 2, slots: int = 2) -> Iterator[Cluster]:
+def cluster(
+    installed: Installed, directory: Path, *, task_managers: int = 2, slots: int = 2, restarts: bool = True
+) -> Iterator[Cluster]:
     """Run a job manager and task managers until the block ends.
 
     Args:
@@ -129,10 +132,12 @@ def cluster(installed: Installed, directory: Path, *, task_managers: int = 2, sl
         directory: For their logs, configuration and spilled files.
         task_managers: How many.
         slots: Of each.
+        restarts: Whether a job begins again where something of it died. By itself, Flink restarts no batch job.
     """
     rest_port = free_port()
     directory.mkdir(parents=True, exist_ok=True)
-    _write_config(directory, _cluster_config(directory, rest_port, slots))
+    strategy = _RESTARTS if restarts else {}
+    _write_config(directory, {**_cluster_config(directory, rest_port, slots), **strategy})
     with contextlib.ExitStack() as stack:
         command = _java(installed, directory, _JOB_MANAGER)
         job_manager = stack.enter_context(Process.start("job-manager", command, directory=directory))
@@ -213,9 +218,9 @@ def _cluster_config(directory: Path, rest_port: int, slots: int) -> dict[str, ob
         "classloader.resolve-order": "parent-first",
         # Both task managers get work, also where one has slots enough.
         "cluster.evenly-spread-out-slots": "true",
-        # A dead task manager is missed after some seconds, not after a minute.
+        # A dead task manager is missed at the second call that it does not take; one that is only slow has a minute.
         "heartbeat.interval": 1000,
-        "heartbeat.timeout": 10000,
+        "heartbeat.timeout": 60000,
     }
 
 

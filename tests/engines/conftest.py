@@ -1,5 +1,6 @@
 """Engines, started once for all tests of a session and stopped behind them, and what the default runner leaves."""
 
+import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -56,20 +57,23 @@ class FlinkCluster(Engine):
     """One of several processes on loopback; task managers start workers as processes."""
 
     cluster: flink.Cluster
-    args_without_restart: tuple[str, ...]
 
 
 @pytest.fixture(scope="session")
 def flink_cluster(installed: Installed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlinkCluster]:
-    """A job manager and two task managers."""
-    directory = tmp_path_factory.mktemp("flink-cluster")
+    """A job manager and two task managers; jobs begin again where something dies."""
+    with running_cluster(installed, tmp_path_factory.mktemp("flink-cluster"), restarts=True) as cluster:
+        yield cluster
+
+
+@contextlib.contextmanager
+def running_cluster(installed: Installed, directory: Path, *, restarts: bool) -> Iterator[FlinkCluster]:
     with (
-        flink.cluster(installed, directory / "cluster") as cluster,
+        flink.cluster(installed, directory / "cluster", restarts=restarts) as cluster,
         flink.job_server(installed, directory / "job-server", master=cluster.rest) as server,
     ):
         args = ("--runner=PortableRunner", f"--job_endpoint={server.endpoint}", *flink.worker_processes())
-        args = (*args, flink.WORKERS_STAY)
-        yield FlinkCluster("flink-cluster", (*args, *flink.RESTARTS), cluster, args)
+        yield FlinkCluster("flink-cluster", (*args, flink.WORKERS_STAY), cluster)
 
 
 @pytest.fixture(scope="session")

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from engines.installed import Installed
 from tests.engines.commands import Command, hashes, run_command
-from tests.engines.conftest import FlinkCluster
+from tests.engines.conftest import FlinkCluster, running_cluster
 
 Expected = Callable[[Sequence[str]], dict[str, str]]
 TRAINING = ("--vocab-size", "3000", "--memory", "160MiB")
@@ -37,8 +38,25 @@ def large_corpus(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
 def cluster(flink_cluster: FlinkCluster) -> Iterator[FlinkCluster]:
     """The cluster, with two task managers again when the test is over."""
     yield flink_cluster
-    while sum(manager.popen.poll() is None for manager in flink_cluster.cluster.task_managers) < 2:
-        flink_cluster.cluster.add_task_manager()
+    _complete(flink_cluster)
+
+
+@pytest.fixture(scope="module")
+def _without_restarts(installed: Installed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlinkCluster]:
+    with running_cluster(installed, tmp_path_factory.mktemp("without-restarts"), restarts=False) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def cluster_without_restarts(_without_restarts: FlinkCluster) -> Iterator[FlinkCluster]:
+    """Another, on which a job fails where something dies."""
+    yield _without_restarts
+    _complete(_without_restarts)
+
+
+def _complete(cluster: FlinkCluster) -> None:
+    while sum(manager.popen.poll() is None for manager in cluster.cluster.task_managers) < 2:
+        cluster.cluster.add_task_manager()
 
 
 def _wait_for_file(command: Command, directory: Path, pattern: str) -> Path:
@@ -93,14 +111,14 @@ def test_training_recovers_when_something_dies_in_a_round(
 
 
 def test_training_fails_in_one_line_and_resumes(
-    cluster: FlinkCluster, corpus: Path, expected: Expected, tmp_path: Path
+    cluster_without_restarts: FlinkCluster, corpus: Path, expected: Expected, tmp_path: Path
 ) -> None:
     arguments = ["train", str(corpus), *TRAINING]
     out = tmp_path / "out"
-    beam = ["--", *cluster.args_without_restart]
+    beam = ["--", *cluster_without_restarts.beam_args]
     with Command([*arguments, "-o", str(out), *beam], log=tmp_path / "log") as command:
         _wait_for_file(command, out, ROUND_2)
-        _kill_task_manager(cluster)
+        _kill_task_manager(cluster_without_restarts)
         ended = command.end()
     assert ended.returncode == 1, ended.stdout
     _one_line(ended.stdout)
@@ -130,14 +148,14 @@ def test_counting_recovers_when_something_dies(
 
 
 def test_counting_fails_in_one_line_and_resumes(
-    cluster: FlinkCluster, large_corpus: Path, expected: Expected, tmp_path: Path
+    cluster_without_restarts: FlinkCluster, large_corpus: Path, expected: Expected, tmp_path: Path
 ) -> None:
     arguments = ["count", str(large_corpus), "--tokenizer", "o200k_base", "--tokenizer", "words"]
     out = tmp_path / "out"
-    beam = ["--", *cluster.args_without_restart]
+    beam = ["--", *cluster_without_restarts.beam_args]
     with Command([*arguments, "-o", str(out), *beam], log=tmp_path / "log") as command:
         _wait_for_file(command, out, ".work/parts/*.json")
-        _kill_task_manager(cluster)
+        _kill_task_manager(cluster_without_restarts)
         ended = command.end()
     assert ended.returncode == 1, ended.stdout
     _one_line(ended.stdout)
