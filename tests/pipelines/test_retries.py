@@ -162,11 +162,13 @@ def _begin_again(monkeypatch, dofn):
         self._begun_again = False
 
     def processed(self, *inputs):
-        if not self._begun_again:
+        outputs = list(process(self, *inputs))
+        counter = self._counter
+        if not self._begun_again and counter and (getattr(counter, "segments", 0) or getattr(counter, "distinct", 0)):
             self._begun_again = True
-            list(process(self, *inputs))
             start(self)
-        yield from process(self, *inputs)
+            outputs = list(process(self, *inputs))
+        yield from outputs
 
     monkeypatch.setattr(dofn, "start_bundle", started)
     monkeypatch.setattr(dofn, "process", processed)
