@@ -6,6 +6,6 @@
 # Some 700 MB. A folder outside of the checkout serves several, and is not made anew for each.
 ENGINES_CACHE ?= .engines
 
-engines: $(venv)/installed-engines
+engines: $(venv)/installed-engines $(workers)/installed
 	engines/prepare $(python) $(ENGINES_CACHE)
 	ENGINES_CACHE=$(abspath $(ENGINES_CACHE)) $(python) -m pytest --quiet tests/engines
