@@ -6,6 +6,7 @@
 # Some 700 MB. A folder outside of the checkout serves several, and is not made anew for each.
 ENGINES_CACHE ?= .engines
 
-engines: $(venv)/installed-engines $(workers)/installed
+engines: $(venv)/installed-engines
 	engines/prepare $(python) $(ENGINES_CACHE)
+	$(MAKE) --no-print-directory worker-venv
 	ENGINES_CACHE=$(abspath $(ENGINES_CACHE)) $(python) -m pytest --quiet tests/engines
