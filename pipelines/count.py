@@ -16,8 +16,10 @@ from pipelines.count_parts import CountPart, part_bytes, plan_parts
 from pipelines.count_summary import SUMMARY, CountSummary
 from pipelines.documents import Tally, total_tally
 from pipelines.earlier_count import EarlierCount, earlier_record
+from pipelines.group_totals import FOLDER
 from pipelines.input_hashes import InputHashes
 from pipelines.inputs import InputPlan, ReadOptions, plan_input
+from pipelines.merge_tables import merge_tables
 from pipelines.paths import is_local
 from pipelines.progress import Talk, format_bytes
 from pipelines.run_directory import Begun, RunDirectory, RunPlan
@@ -32,12 +34,12 @@ from pipelines.token_counts import (
     bad_records_of,
     count_parts,
     finished_parts,
-    merged_totals,
     read_notes,
 )
 from schemas.bad_records import BAD_RECORDS
 from tokenize_lib.errors import OptionError
 
+_MERGERS = 4
 _LONG_SUMMING_BYTES = 16 << 20  # takes some seconds
 OUTPUTS = ("documents/*.parquet", "bad_records/*.parquet", SUMMARY, "costs.parquet")
 
@@ -198,7 +200,7 @@ class _Counting:
     def _write_summary(self, notes: Sequence[PartNote]) -> None:
         options, read = self._plan.options, self._plan.read
         tables = [table for note in notes for table in note.totals]
-        totals = merged_totals(self._plan.files, tables)
+        totals = merge_tables(self._plan.files, FOLDER, tables, threads=_MERGERS)
         rows = summary_rows(totals, options.group_columns(read), options.columns, options.context_limits)
         is_long = sum(table.bytes for table in tables) > _LONG_SUMMING_BYTES
         with self._talk.step("Summing up groups", step="sum") if is_long else contextlib.nullcontext():

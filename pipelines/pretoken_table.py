@@ -18,7 +18,8 @@ from pipelines.document_batches import DocumentBatch, SplitBad
 from pipelines.documents import ReadDocuments, Tally, total_tally
 from pipelines.inputs import ReadOptions, Split
 from pipelines.memory import MemoryShares
-from pipelines.partial_tables import PartialTable, read_partial_table, write_partial_tables
+from pipelines.merge_tables import merge_tables
+from pipelines.partial_tables import PartialTable, write_partial_tables
 from pipelines.run_files import RunFiles
 from schemas.bad_records import BAD_RECORDS
 from schemas.pretokens import PRETOKENS, PRETOKENS_FIRST_SEEN
@@ -115,10 +116,10 @@ class _MergePretokens(beam.DoFn):  # type: ignore[misc]
     def process(self, partition: tuple[int, Iterable[PartialTable]]) -> Iterator[TablePart]:
         number, tables = partition
         name = f"pretokens/part-{number:05d}.parquet"
-        runs = [read_partial_table(self._plan.files, table) for table in tables]
+        merged = merge_tables(self._plan.files, _PARTIAL, list(tables))
         figures = _Figures(self._plan.options)
         schema = PRETOKENS_FIRST_SEEN if self._plan.first_seen else PRETOKENS
-        written = self._plan.files.write_parquet(name, map(figures.seeing, merge_runs(runs)), schema)
+        written = self._plan.files.write_parquet(name, map(figures.seeing, merged), schema)
         yield TablePart(
             name=name,
             rows=written.rows or 0,
@@ -203,35 +204,6 @@ def count_pretokens(
             beam.pvalue.AsList(read.bad),
         )
     )
-
-
-def merge_runs(runs: list[Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
-    """Merge tables that are sorted by pretoken, each without repeats, summing counts; a batch of each is held."""
-    heads = [_Head(run) for run in runs]
-    while heads := [head for head in heads if head.fill()]:
-        merged, consumed = _native.merge_sorted([head.batch for head in heads], [head.last for head in heads])
-        for head, rows in zip(heads, consumed, strict=True):
-            head.batch = head.batch.slice(rows)
-        yield merged
-
-
-class _Head:
-    """The rows of a run that come next, and whether they are its last."""
-
-    def __init__(self, run: Iterator[pa.RecordBatch]) -> None:
-        self._run = run
-        self._next = next(run, None)
-        self.batch: Any = None
-
-    @property
-    def last(self) -> bool:
-        return self._next is None
-
-    def fill(self) -> bool:
-        """Have rows, if there are any left."""
-        while (self.batch is None or not self.batch.num_rows) and self._next is not None:
-            self.batch, self._next = self._next, next(self._run, None)
-        return self.batch is not None and self.batch.num_rows > 0
 
 
 def in_global_window(value: object) -> WindowedValue:

@@ -21,7 +21,9 @@ from tokenize_lib.start_alphabet import StartAlphabet
 _SMALLEST_SAMPLE, _LARGEST_SAMPLE = 1 << 19, 1 << 22  # bytes of pretokens
 _SMALLEST_SAMPLE_ROWS = 256  # a few long pretokens tell nothing of the others
 _PIECES = "pieces-"
-_PARTITIONS = 16  # of the pairs and segments of a round; no file that stays tells it
+# Of the pairs and segments of a round; no file that stays tells it. A worker holds a partition's sums in memory.
+_LEAST_PARTITIONS, _MOST_PARTITIONS = 16, 1024
+_PARTITION_BYTES = 64 << 20  # of distinct pretokens
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,6 +74,7 @@ class Rounds:
         sample_bytes = min(max(size.bytes // 64, _SMALLEST_SAMPLE), _LARGEST_SAMPLE)
         rows_a_sample = min(math.ceil(size.bytes / sample_bytes), size.rows // _SMALLEST_SAMPLE_ROWS)
         self._rows_a_sample = max(rows_a_sample, 1)
+        self._partitions = min(max(size.bytes // _PARTITION_BYTES, _LEAST_PARTITIONS), _MOST_PARTITIONS)
         self.rows: list[dict[str, Any]] = []
         """Rows of ``rounds.parquet``."""
 
@@ -94,7 +97,7 @@ class Rounds:
             files=self._files,
             options=self._state.options,
             rows_a_sample=self._rows_a_sample,
-            partitions=_PARTITIONS,
+            partitions=self._partitions,
             shares=self._workplace.shares,
             step=f"{ROUND_FOLDERS}{number:04d}",
             number=number,

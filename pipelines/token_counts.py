@@ -25,11 +25,10 @@ from pipelines.document_batches import SplitBad, ipc_batch, ipc_bytes
 from pipelines.documents import BadRecords, DocumentBatch, Tally, read_splits
 from pipelines.earlier_count import EarlierReader, EarlierRows
 from pipelines.formats.blocks import BAD_RECORDS
-from pipelines.group_totals import FOLDER, GroupTotals, Numbers
+from pipelines.group_totals import GroupTotals, Numbers
 from pipelines.inputs import ReadOptions, Split
-from pipelines.partial_tables import PartialTable, read_partial_table, write_partial_run
+from pipelines.partial_tables import PartialTable
 from pipelines.paths import STORE_THREADS
-from pipelines.pretoken_table import merge_runs
 from pipelines.run_files import RunFiles
 from schemas.document_tokens import SOURCE
 from tokenize_lib._native import text_sizes
@@ -41,9 +40,6 @@ COUNT_STEP = "count"
 _BLOCK_BYTES = 4 << 20  # what is done once a block takes less then than reading it
 _ENOUGH_ROWS = 1 << 14
 _ENOUGH_BYTES = 1 << 20
-_MOST_RUNS = 64  # merged at a time; of each, a megabyte is held
-_MOST_SMALL_RUNS = 512  # files open at a time, if all together are no more than that
-_MERGERS = 4
 _NOTES = ".work/parts"
 _PLACE: "list[pa.Field[Any]]" = [pa.field("source", pa.int64()), pa.field("start", pa.int64())]
 _BAD_RECORDS = pa.schema([*_PLACE, *BAD_RECORDS])
@@ -302,23 +298,3 @@ def bad_records_of(files: RunFiles, part: int, paths: Sequence[str]) -> Iterator
         records = rows.slice(first, end - first)
         source, start = places[first].tolist()
         yield SplitBad(source, start, paths[source], ipc_bytes(records.select(["position", "row", "reason"])))
-
-
-def merged_totals(files: RunFiles, tables: Sequence[PartialTable]) -> Iterator[pa.RecordBatch]:
-    """Merge tables of totals into one stream, sorted by key, without repeats."""
-
-    def merged(some: Sequence[PartialTable]) -> Iterator[pa.RecordBatch]:
-        return merge_runs([read_partial_table(files, table) for table in some])
-
-    def written(some: Sequence[PartialTable]) -> PartialTable | None:
-        return write_partial_run(files, FOLDER, merged(some))
-
-    while len(tables) > _MOST_RUNS and not _merge_at_once(tables):
-        shares = [tables[start : start + _MOST_RUNS] for start in range(0, len(tables), _MOST_RUNS)]
-        with ThreadPoolExecutor(_MERGERS) as pool:
-            tables = [table for table in pool.map(written, shares) if table is not None]
-    return merged(tables)
-
-
-def _merge_at_once(tables: Sequence[PartialTable]) -> bool:
-    return len(tables) <= _MOST_SMALL_RUNS and sum(table.bytes for table in tables) <= _MOST_RUNS << 20

@@ -13,6 +13,7 @@ from pipelines import work_figures as figures
 from pipelines.input_formats import format_name
 from pipelines.inputs import InputFile, InputPlan
 from pipelines.memory import MemoryShares
+from pipelines.merge_tables import MOST_RUNS
 from pipelines.row_groups import MOST_BYTES, MOST_ROWS
 from pipelines.work_fits import FITS, rounds_for
 from pipelines.work_growth import Growth
@@ -171,8 +172,9 @@ def _count_pretokens(work: Work, setting: WorkSetting) -> WorkStep:
 
 
 def _merge_tables(work: Work, setting: WorkSetting) -> WorkStep:
-    cpu = figures.MERGE_SECONDS_A_ROW * _partial_rows(work, setting)
-    tables = work.text_bytes / text_a_table(work, setting)
+    tables = max(work.text_bytes / text_a_table(work, setting), 1.0)
+    passes = max(math.ceil(math.log(tables, MOST_RUNS)), 1)
+    cpu = passes * figures.MERGE_SECONDS_A_ROW * _partial_rows(work, setting)
     return WorkStep(
         step="merge tables",
         times=1,
@@ -180,12 +182,13 @@ def _merge_tables(work: Work, setting: WorkSetting) -> WorkStep:
         wall_seconds=_spread(cpu, min(setting.workers, setting.partitions), 1 / setting.partitions),
         shuffled_bytes=0,
         disk_bytes=round(work.distinct * FITS.table_bytes_a_row),
-        worker_memory=round(setting.worker_program + tables * figures.BATCH_BYTES + MOST_BYTES),
+        worker_memory=round(setting.worker_program + min(tables, MOST_RUNS) * figures.BATCH_BYTES + MOST_BYTES),
         driver_memory=figures.PROGRAM_BYTES,
         basis=work.basis(work.growth.measured_text),
         formula=(
             f"{figures.MERGE_SECONDS_A_ROW * 1e6:.2f} CPU us a row that the workers wrote, on no more workers than "
-            f"--partitions; each holds a megabyte of every table; {FITS.table_bytes_a_row:.1f} bytes a row are kept"
+            f"--partitions; for more than {MOST_RUNS} tables, each row once more; {FITS.table_bytes_a_row:.1f} bytes a "
+            f"row are kept"
         ),
     )
 

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.group_totals import WHOLE, GroupTotals, fields_of_group, group_keys
+from pipelines import merge_tables as merging
+from pipelines.group_totals import FOLDER, WHOLE, GroupTotals, fields_of_group, group_keys
+from pipelines.merge_tables import merge_tables
 from pipelines.run_files import RunFiles
 from pipelines.summary_rows import summary_rows
-from pipelines.token_counts import merged_totals
 from tests.oracles import counts
 from tokenize_lib.errors import InputError
 
@@ -30,7 +31,7 @@ def totals_of(documents, files, *, batch, most_bytes=1 << 20):
 
 def rows_of(documents, files, group_columns, *, batch, most_bytes=1 << 20):
     tables = totals_of(documents, files, batch=batch, most_bytes=most_bytes)
-    batches = summary_rows(merged_totals(files, tables), group_columns, list(UNITS), [0, 3])
+    batches = summary_rows(merge_tables(files, FOLDER, tables), group_columns, list(UNITS), [0, 3])
     return [row for rows in batches for row in rows.to_pylist()]
 
 
@@ -65,7 +66,9 @@ def test_the_oracles_quantile_is_numpys(values, hundredths):
     counts.nearest_rank(values, hundredths)
 
 
-def test_many_groups_over_many_tables(tmp_path):
+@pytest.mark.parametrize("small_at_once", [512, 0], ids=["in one pass", "in passes"])
+def test_many_groups_over_many_tables(tmp_path, monkeypatch, small_at_once):
+    monkeypatch.setattr(merging, "_MOST_SMALL_RUNS", small_at_once)
     texts = ["", "a", "a b c", "a b c d e f"]
     named = [counts.Document("f", at, texts[at % 4], None, (f"g{at % 700:04}",)) for at in range(2000)]
     files = RunFiles(str(tmp_path))
@@ -77,7 +80,7 @@ def test_many_groups_over_many_tables(tmp_path):
 def test_more_tokens_than_64_bits_is_said(tmp_path):
     totals = GroupTotals(RunFiles(str(tmp_path)), 1 << 20)
     totals.add([], [np.array([1, 1, 1])] * 3, [np.array([2**62, 2**62, 2**62])])
-    batches = summary_rows(merged_totals(RunFiles(str(tmp_path)), totals.finish()), [], ["chars"], [])
+    batches = summary_rows(merge_tables(RunFiles(str(tmp_path)), FOLDER, totals.finish()), [], ["chars"], [])
     with pytest.raises(InputError, match=r"^about 1\.38e\+19 tokens are more than 64 bits count"):
         list(batches)
 
@@ -86,7 +89,7 @@ def test_counts_above_32_bits(tmp_path):
     totals = GroupTotals(RunFiles(str(tmp_path)), 1 << 20)
     for _ in range(3):
         totals.add([], [np.array([2**40])] * 3, [np.array([2**40])])
-    [rows] = summary_rows(merged_totals(RunFiles(str(tmp_path)), totals.finish()), [], ["chars"], [2**39])
+    [rows] = summary_rows(merge_tables(RunFiles(str(tmp_path)), FOLDER, totals.finish()), [], ["chars"], [2**39])
     [row] = rows.to_pylist()
     assert (row["tokens_chars"], row["p99_chars"], row["bytes"], row[f"over_{2**39}_chars"]) == (
         3 * 2**40,
