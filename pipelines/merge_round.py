@@ -200,8 +200,8 @@ class _Encoder:
                     yield self._alphabet.encode(rows)
 
 
-class _SumPairs(beam.DoFn):  # type: ignore[misc]
-    """Sums the partial counts of a part and keeps the pairs that may still be merged."""
+class _SumPart(beam.DoFn):  # type: ignore[misc]
+    """Sums what was dealt to a part, and passes on what was not to be summed."""
 
     def __init__(self, setting: RoundSetting) -> None:
         self._setting = setting
@@ -212,6 +212,13 @@ class _SumPairs(beam.DoFn):  # type: ignore[misc]
             yield from ((_ALL, element) for element in elements)
         else:
             yield _ALL, self._sum(list(elements))
+
+    def _sum(self, elements: list[Any]) -> object:
+        raise NotImplementedError
+
+
+class _SumPairs(_SumPart):
+    """Sums the partial counts of a part and keeps the pairs that may still be merged."""
 
     def _sum(self, counted: list[tuple[RoundPlan, PartialTable]]) -> PairSums:
         files, plan = self._setting.files, counted[0][0]
@@ -332,18 +339,8 @@ def _segment_counter(files: RunFiles, decision: Decision) -> _native.SegmentCoun
     return _native.SegmentCounter(live, sums=sums)
 
 
-class _SumSegments(beam.DoFn):  # type: ignore[misc]
+class _SumSegments(_SumPart):
     """Sums the segments of a part."""
-
-    def __init__(self, setting: RoundSetting) -> None:
-        self._setting = setting
-
-    def process(self, gathered: Group) -> Iterator[Keyed]:
-        (kind, _), elements = gathered
-        if kind == _PASSED:
-            yield from ((_ALL, element) for element in elements)
-        else:
-            yield _ALL, self._sum(list(elements))
 
     def _sum(self, partials: list[PartialTable]) -> SegmentSums:
         files = self._setting.files
