@@ -35,6 +35,8 @@ class InputPlan:
     files: tuple[InputFile, ...]
     splits: tuple[Split, ...]
     split_bytes: int = SPLIT_BYTES
+    linked: tuple[tuple[str, str], ...] = ()
+    """Paths of the files, each with another that leads to the same file and is not read again."""
 
     @property
     def bytes(self) -> int:
@@ -53,6 +55,11 @@ class InputPlan:
                 f"a {hollow[0].path.rpartition('.')[2]} file of no documents has some, so this may be half an upload"
             )
 
+        if self.linked:
+            path, other = self.linked[0]
+            also = f" (and {len(self.linked) - 1} more such names)" if len(self.linked) > 1 else ""
+            yield f"{path} and {other} are one file, over a link, and are read once{also}; for two documents, copy it"
+
     def groups(self) -> Iterator[tuple[Split, ...]]:
         """Give the splits in groups of half a split's work or more: many small files are few Beam elements."""
         return group_splits(self.splits, least_work=self.split_bytes // 2, file_cost=_FILE_COST)
@@ -70,9 +77,11 @@ def plan_input(
     split_bytes: about the size of a split, or what gives it for the size of all files.
     output: where results go; files there are no input, also where it lies in a directory that is read.
 
-    Raises InputError if a pattern names nothing, if all files are empty, and if a Parquet file has no such column.
+    Raises OptionError if a pattern is empty, InputError if one names nothing, if all files are empty, and if a Parquet
+    file has no such column.
     """
-    files = tuple(_input_file(ordinal, found, options) for ordinal, found in enumerate(list_files(patterns, output)))
+    listed = list_files(patterns, output)
+    files = tuple(_input_file(ordinal, found, options) for ordinal, found in enumerate(listed))
     if not any(file.bytes for file in files):
         also = f" and {len(files) - 1} more" if len(files) > 1 else ""
         raise InputError(f"{files[0].path}{also}: no document, all input is empty; give files with text")
@@ -83,7 +92,8 @@ def plan_input(
         parquet = [split for splits in footers for split in splits]
     plain = [split for file in files if not _has_row_groups(file) for split in _split_bytes(file, options, split_bytes)]
     splits = sorted(parquet + plain, key=lambda split: (-split.work, split.file.ordinal, split.start))
-    return InputPlan(files, tuple(splits), split_bytes)
+    linked = tuple((found.path, other) for found in listed for other in found.other_names)
+    return InputPlan(files, tuple(splits), split_bytes, linked)
 
 
 def _input_file(ordinal: int, found: FoundFile, options: ReadOptions) -> InputFile:

@@ -5,12 +5,12 @@ import json
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from pipelines.paths import filesystem_obstacle, is_local
-from tokenize_lib.errors import InputError
+from tokenize_lib.errors import InputError, OptionError
 
 _GLOB_CHARACTERS = frozenset("*?[")
 _HIDDEN = (".", "_")  # what other programs leave beside data: .crc files, _SUCCESS, _temporary
@@ -18,25 +18,34 @@ _HIDDEN = (".", "_")  # what other programs leave beside data: .crc files, _SUCC
 
 @dataclass(frozen=True)
 class FoundFile:
-    """A file as it was listed: its size in bytes, and its last change in ns since 1970 where that is known."""
+    """A file as it was listed: its size in bytes, and its last change in ns since 1970 where that is known.
+
+    other_names: paths that lead to it over links, and are not read again.
+    """
 
     path: str
     bytes: int
     modified: int | None
+    other_names: tuple[str, ...] = ()
 
 
 def list_files(patterns: Sequence[str], leave_out: str | None = None) -> list[FoundFile]:
     """Give each file that the patterns name, once, sorted by path; also where several paths lead to it.
 
+    Paths that differ by a link are told as `FoundFile.other_names`. Hard links are a file each: nothing says which of
+    them is the link.
+
     Names that start with ``.`` or ``_`` are skipped below directories and by wildcards, unless the pattern has one too.
 
     leave_out: a directory whose files are left out, unless a pattern names it or something in it.
 
-    Raises InputError for a pattern that names no file, for a local file that may not be read, and where a run of this
-    program lies among the files.
+    Raises OptionError for an empty pattern; InputError for one that names no file, for a local file that may not be
+    read or whose name is not UTF-8, and where a run of this program lies among the files.
     """
     found: dict[str, FoundFile] = {}
     for pattern in patterns:
+        if not pattern.strip():  # of a shell variable that is not set; a Path takes it for the current directory
+            raise OptionError("INPUT is empty: name a file, a directory or a glob")
         if (obstacle := filesystem_obstacle(pattern)) is not None:
             raise InputError(obstacle)
         files = list(_list_local(pattern) if is_local(pattern) else _list_remote(pattern))
@@ -45,11 +54,43 @@ def list_files(patterns: Sequence[str], leave_out: str | None = None) -> list[Fo
         if not files:
             raise InputError(_nothing_found(pattern))
         found.update((file.path, file) for file in files)
+    _refuse_unwritable_names(found)
     _refuse_runs(found)
-    by_file: dict[str, FoundFile] = {}
+    by_file: dict[str, list[str]] = {}
     for path in sorted(found):
-        by_file.setdefault(_real(path), found[path])
-    return list(by_file.values())
+        by_file.setdefault(_real(path), []).append(path)
+    return [_once(found[names[0]], names[1:]) for names in by_file.values()]
+
+
+def _once(file: FoundFile, others: Sequence[str]) -> FoundFile:
+    if not others:
+        return file
+    by_spelling = {_spelled(other): other for other in others}
+    by_spelling.pop(_spelled(file.path), None)
+    return replace(file, other_names=tuple(by_spelling.values()))
+
+
+def _spelled(path: str) -> tuple[str, ...]:
+    """Give the parts of a path from the root on, without ``..``; no link is followed."""
+    parts: list[str] = []
+    for part in Path(path).absolute().parts:
+        if part == ".." and len(parts) > 1:
+            parts.pop()
+        else:
+            parts.append(part)
+    return tuple(parts)
+
+
+def _refuse_unwritable_names(paths: Iterable[str]) -> None:
+    """Refuse names that no table could hold: a name on this machine may be of any bytes, a column of text may not."""
+    for path in paths:
+        if not path.isascii() and (name := escaped_name(path)) != path:
+            raise InputError(f"{name}: this name is not UTF-8 (its bytes are shown as \\xNN): rename the file")
+
+
+def escaped_name(path: str) -> str:
+    r"""Give a path that can be written: each byte of it that is not UTF-8 as ``\xNN``."""
+    return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
 def _lies_in(path: str, directory: str) -> bool:
@@ -95,6 +136,7 @@ def _opened(path: str) -> BinaryIO:
 
 
 def _nothing_found(pattern: str) -> str:
+    pattern = escaped_name(pattern)
     if pattern == "-":
         return "standard input cannot be read in parts: write it to a file first"
     if is_local(pattern) and Path(pattern).is_dir():
@@ -108,7 +150,7 @@ def _list_local(pattern: str) -> Iterator[FoundFile]:
     path = Path(pattern)
     if path.is_dir():
         yield from _walk(str(path), set())
-    elif path.exists():
+    elif path.exists() or path.is_symlink():  # a link to nothing is named as one
         yield _local_file(str(path))
     elif _GLOB_CHARACTERS & set(pattern):
         for match in glob.glob(pattern, recursive=True):  # noqa: PTH207 (Path.glob takes no absolute pattern)
@@ -137,7 +179,7 @@ def _walk(directory: str, visited: set[tuple[int, int]]) -> Iterator[FoundFile]:
         status = os.stat(directory)  # noqa: PTH116 (here and below: a Path for each of very many files takes longest)
         entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
     except OSError as error:
-        raise InputError(f"{directory}: this directory cannot be listed: {error.strerror}") from error
+        raise InputError(f"{escaped_name(directory)}: this directory cannot be listed: {error.strerror}") from error
     if (status.st_dev, status.st_ino) in visited:
         return
     visited.add((status.st_dev, status.st_ino))
@@ -161,12 +203,20 @@ def _local_file(path: str) -> FoundFile:
     try:
         status = os.stat(path)  # noqa: PTH116
     except OSError as error:
-        raise InputError(f"{path}: this file cannot be read: {error.strerror}") from error
+        raise InputError(f"{escaped_name(path)}: {_why_unreadable(path, error)}") from error
+    name = path if path.isascii() else escaped_name(path)
     if not stat.S_ISREG(status.st_mode):
-        raise InputError(f"{path}: this is no regular file, so it cannot be read in parts; write it to a file first")
+        raise InputError(f"{name}: this is no regular file, so it cannot be read in parts; write it to a file first")
     if not os.access(path, os.R_OK):
-        raise InputError(f"{path}: this file may not be read; check its permissions")
+        raise InputError(f"{name}: this file may not be read; check its permissions")
     return FoundFile(path, status.st_size, status.st_mtime_ns)
+
+
+def _why_unreadable(path: str, error: OSError) -> str:
+    if isinstance(error, FileNotFoundError) and Path(path).is_symlink():
+        target = escaped_name(str(Path(path).readlink()))
+        return f"this is a link to {target}, which does not exist; remove the link, or mend it"
+    return f"this file cannot be read: {error.strerror}"
 
 
 def _list_remote(pattern: str) -> Iterator[FoundFile]:

@@ -168,8 +168,12 @@ def test_a_pipe_cannot_be_read_in_parts(tmp_path: Path) -> None:
 def test_a_dangling_link_is_an_error(tmp_path: Path) -> None:
     write(tmp_path, "a.txt")
     (tmp_path / "b.txt").symlink_to(tmp_path / "gone.txt")
-    with pytest.raises(InputError, match=r"b.txt: this file cannot be read: No such file"):
+    with pytest.raises(
+        InputError, match=r"b.txt: this is a link to .*/gone.txt, which does not exist; remove the link"
+    ):
         plan(tmp_path)
+    with pytest.raises(InputError, match=r"b.txt: this is a link to .*/gone.txt, which does not exist"):
+        plan(tmp_path / "b.txt")
 
 
 def test_a_link_to_itself_is_an_error(tmp_path: Path) -> None:
@@ -177,7 +181,7 @@ def test_a_link_to_itself_is_an_error(tmp_path: Path) -> None:
     for pattern in (tmp_path, tmp_path / "*"):
         with pytest.raises(InputError, match=r"a.txt: this file cannot be read: Too many levels of symbolic links"):
             plan(pattern)
-    with pytest.raises(InputError, match=r"a.txt: no such file or directory"):
+    with pytest.raises(InputError, match=r"a.txt: this file cannot be read: Too many levels"):
         plan_input([str(tmp_path / "a.txt")], ReadOptions(), output=str(tmp_path / "out"))
 
 
@@ -274,3 +278,50 @@ def test_a_file_that_several_paths_lead_to_is_read_once(tmp_path: Path) -> None:
     (tmp_path / "link.txt").symlink_to(folder / "a.txt")
     names = [str(folder / "a.txt"), f"{folder}/../folder/a.txt", str(tmp_path / "link.txt")]
     assert [file.path for file in plan_input(names, ReadOptions()).files] == [min(names)]
+    assert list(plan_input(names[:2], ReadOptions()).warnings()) == []
+    [warning] = plan_input(names, ReadOptions()).warnings()
+    assert warning == (
+        f"{min(names)} and {tmp_path}/link.txt are one file, over a link, and are read once; for two documents, copy it"
+    )
+
+
+def test_files_over_links_are_named_and_hard_links_are_a_file_each(tmp_path: Path) -> None:
+    write(tmp_path, "real.txt", "hard.txt", "in/other.txt")
+    (tmp_path / "in/a.txt").symlink_to("../real.txt")
+    (tmp_path / "in/b.txt").symlink_to("../real.txt")
+    (tmp_path / "in/c.txt").symlink_to("../real.txt")
+    found = plan(tmp_path / "in")
+    assert names(found, tmp_path) == ["in/a.txt", "in/other.txt"]
+    [warning] = found.warnings()
+    assert warning.startswith(f"{tmp_path}/in/a.txt and {tmp_path}/in/b.txt are one file, over a link, and are read ")
+    assert "once (and 1 more such names)" in warning
+    (tmp_path / "twice").mkdir()
+    (tmp_path / "twice/1.txt").hardlink_to(tmp_path / "hard.txt")
+    (tmp_path / "twice/2.txt").hardlink_to(tmp_path / "hard.txt")
+    found = plan(tmp_path / "twice")
+    assert (names(found, tmp_path), list(found.warnings())) == (["twice/1.txt", "twice/2.txt"], [])
+
+
+@pytest.mark.parametrize("pattern", ["", " ", "\t\n"])
+def test_an_empty_pattern_is_not_the_current_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
+) -> None:
+    write(tmp_path, "a.txt")
+    monkeypatch.chdir(tmp_path)
+    for patterns in ([pattern], ["a.txt", pattern]):
+        with pytest.raises(OptionError, match=r"^INPUT is empty: name a file, a directory or a glob$"):
+            plan(*patterns)
+
+
+def test_a_name_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
+    write(tmp_path, "d/a.txt", "ខ្មែរ/é.txt")
+    assert names(plan(tmp_path / "ខ្មែរ"), tmp_path) == ["ខ្មែរ/é.txt"]
+    raw = os.fsdecode(b"inv\xff.txt")
+    (tmp_path / "d" / raw).write_text("b\n")
+    message = re.escape(f"{tmp_path}/d/inv\\xff.txt: this name is not UTF-8 (its bytes are shown as \\xNN): rename the")
+    for pattern in (tmp_path / "d", tmp_path / "d/*.txt", tmp_path / "d" / raw):
+        with pytest.raises(InputError, match=message) as caught:
+            plan(pattern)
+        assert str(caught.value).encode()
+    with pytest.raises(InputError, match=re.escape("none\\xff: no such file or directory")):
+        plan(os.fsdecode(b"none\xff"))

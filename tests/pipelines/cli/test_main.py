@@ -144,6 +144,9 @@ COUNT = ["count", "a.txt", "-o", "out", "--tokenizer", "bytes"]
         (1, ["train", "a.txt", "-o", "full"], "full holds x, which tokenbeam did not write: name a new or empty dire"),
         (1, ["train", "bad.jsonl", "-o", "out"], 'bad.jsonl: row 1 (at byte 0): no field "text"; --on-bad-record sk'),
         (1, [*TRAIN, "--format", "parquet"], "a.txt: not a Parquet file that can be read: "),
+        (2, ["train", "", "-o", "out"], "INPUT is empty: name a file, a directory or a glob"),
+        (2, ["count", "a.txt", " ", "-o", "out", "--tokenizer", "bytes"], "INPUT is empty: name a file, a directory"),
+        (2, ["plan", ""], "INPUT is empty: name a file, a directory or a glob"),
         (1, ["train", "run", "-o", "out"], "run holds the output of a tokenbeam run, which is no corpus: move it els"),
     ],
 )
