@@ -76,6 +76,8 @@ def count(  # noqa: PLR0913 - one call a run, all by name
     # Found out before anything is read: whether models can be counted together, and groups have columns of their own.
     options.chat_reader(read)
     options.group_columns(read)
+    if incremental is not None and not incremental.strip():
+        raise OptionError("--incremental is empty: name the directory of an earlier count, or leave it out")
     if incremental is not None and _same_place(incremental, output):
         raise OptionError(
             f"--incremental {incremental} is the output directory itself: name another one for the output"
@@ -109,7 +111,8 @@ def count(  # noqa: PLR0913 - one call a run, all by name
                 earlier=None if earlier is None else earlier.rows,
             )
             counting = _Counting(count_plan, plan, runtime, talk, earlier)
-            total = counting.run()
+            with plan.named_where_empty():
+                total = counting.run()
             found = {**known, **{str(file["path"]): file for file in hashes.result()}}
             directory.finish(
                 records=total.figures(),

@@ -150,7 +150,17 @@ def _describe(file: InputFile, split_start: int, bad: dict[str, int | str], opti
         advice += ", --text-field names another field"
         if file.format == "jsonl" and b'"messages"' in _record_start(file, position):
             advice += ", --format chat counts chats"
+    if file.format == "jsonl" and (whole := _whole_json(file)) is not None:
+        advice = f"the file looks like {whole}: write each record on a line of its own"
     return f"{file.path}: {where}: {bad['reason']}; {advice}"
+
+
+def _whole_json(file: InputFile) -> str | None:
+    """Say what JSON a file looks like that is one value, not one a line."""
+    start = _record_start(file, 0).removeprefix(b"\xef\xbb\xbf").strip()
+    if start.startswith(b"["):
+        return "one JSON array"
+    return "JSON objects over several lines each" if start == b"{" else None
 
 
 def _record_start(file: InputFile, position: int) -> bytes:

@@ -5,6 +5,7 @@ A plan depends on the files alone. Documents and their positions do not depend o
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import cast
@@ -12,7 +13,7 @@ from typing import cast
 from pipelines.formats.parquet import split_row_groups
 from pipelines.listing import FoundFile, list_files
 from pipelines.splits import Compression, Format, InputFile, ReadOptions, Split, group_splits
-from tokenize_lib.errors import InputError
+from tokenize_lib.errors import InputError, NoDocumentError
 
 __all__ = ["InputFile", "InputPlan", "ReadOptions", "Split", "plan_input"]
 
@@ -49,9 +50,8 @@ class InputPlan:
             file for file in self.files if file.bytes == 0 and (file.compression != "none" or _has_row_groups(file))
         ]
         if hollow:
-            also = f" and {len(hollow) - 1} more" if len(hollow) > 1 else ""
             yield (
-                f"{hollow[0].path}{also}: no bytes at all, which is read as no document; "
+                f"{_name_of_all(hollow)}: no bytes at all, which is read as no document; "
                 f"a {hollow[0].path.rpartition('.')[2]} file of no documents has some, so this may be half an upload"
             )
 
@@ -59,6 +59,14 @@ class InputPlan:
             path, other = self.linked[0]
             also = f" (and {len(self.linked) - 1} more such names)" if len(self.linked) > 1 else ""
             yield f"{path} and {other} are one file, over a link, and are read once{also}; for two documents, copy it"
+
+    @contextmanager
+    def named_where_empty(self) -> Iterator[None]:
+        """Put the name of the input before an error that says that there is no document in it."""
+        try:
+            yield
+        except NoDocumentError as error:
+            raise NoDocumentError(f"{_name_of_all(self.files)}: {error}") from error
 
     def groups(self) -> Iterator[tuple[Split, ...]]:
         """Give the splits in groups of half a split's work or more: many small files are few Beam elements."""
@@ -83,8 +91,7 @@ def plan_input(
     listed = list_files(patterns, output)
     files = tuple(_input_file(ordinal, found, options) for ordinal, found in enumerate(listed))
     if not any(file.bytes for file in files):
-        also = f" and {len(files) - 1} more" if len(files) > 1 else ""
-        raise InputError(f"{files[0].path}{also}: no document, all input is empty; give files with text")
+        raise InputError(f"{_name_of_all(files)}: no document, all input is empty; give files with text")
     if not isinstance(split_bytes, int):
         split_bytes = split_bytes(sum(file.bytes for file in files))
     with ThreadPoolExecutor(_PLANNING_THREADS) as pool:
@@ -94,6 +101,10 @@ def plan_input(
     splits = sorted(parquet + plain, key=lambda split: (-split.work, split.file.ordinal, split.start))
     linked = tuple((found.path, other) for found in listed for other in found.other_names)
     return InputPlan(files, tuple(splits), split_bytes, linked)
+
+
+def _name_of_all(files: Sequence[InputFile]) -> str:
+    return files[0].path + (f" and {len(files) - 1} more" if len(files) > 1 else "")
 
 
 def _input_file(ordinal: int, found: FoundFile, options: ReadOptions) -> InputFile:

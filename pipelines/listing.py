@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from pipelines.paths import filesystem_obstacle, is_local
+from pipelines.paths import escaped_name, filesystem_obstacle, is_local
 from tokenize_lib.errors import InputError, OptionError
 
 _GLOB_CHARACTERS = frozenset("*?[")
@@ -86,11 +86,6 @@ def _refuse_unwritable_names(paths: Iterable[str]) -> None:
     for path in paths:
         if not path.isascii() and (name := escaped_name(path)) != path:
             raise InputError(f"{name}: this name is not UTF-8 (its bytes are shown as \\xNN): rename the file")
-
-
-def escaped_name(path: str) -> str:
-    r"""Give a path that can be written: each byte of it that is not UTF-8 as ``\xNN``."""
-    return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
 def _lies_in(path: str, directory: str) -> bool:

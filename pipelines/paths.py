@@ -41,6 +41,11 @@ def is_local(path: str) -> bool:
     return scheme_of(path) is None
 
 
+def escaped_name(path: str) -> str:
+    r"""Give a path that can be written: each byte of it that is not UTF-8 as ``\xNN``."""
+    return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
+
+
 def scheme_of(path: str) -> str | None:
     """Give what stands before ``://``; None for a path of this machine."""
     found = _SCHEME.match(path.strip())

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TextIO
 
-from pipelines.paths import filesystem_obstacle, is_local
+from pipelines.paths import escaped_name, filesystem_obstacle, is_local
 from pipelines.run_files import PLANNED, UNFINISHED, WORK, RunFiles, output_errors
 from pipelines.run_mode import RunMode
 from pipelines.versions import tokenbeam_version, versions
@@ -177,8 +177,10 @@ class RunDirectory:
 
 
 def _root(output: str) -> str:
-    if not output:
+    if not output.strip():
         raise OptionError("--output is empty: name a new or empty directory")
+    if (name := escaped_name(output)) != output:
+        raise OptionError(f"--output {name}: this name is not UTF-8 (its bytes are shown as \\xNN): give another one")
     root = output.rstrip("/")
     if not root:
         raise OutputError(f"{output!r} cannot be an output directory: name a new or empty one")

@@ -86,7 +86,8 @@ def train(  # noqa: PLR0913 - one call a run, all by name
                 shares=runtime.shares,
             )
             training = _Training(pretoken_plan, plan, runtime, talk)
-            results = training.run()
+            with plan.named_where_empty():
+                results = training.run()
             record = directory.finish(
                 records=training.counted["records"],
                 results=results,

@@ -96,6 +96,8 @@ def load_tokenizer(spec: str, *, pretokenizer: str | None = None) -> Tokenizer:
         OptionError: There is no such tokenizer.
         InputError: A file cannot be read, or holds no tokenizer.
     """
+    if not spec.strip():
+        raise OptionError("--tokenizer is empty: give a name such as o200k_base, or a path")
     if spec in ENCODINGS or spec in UNITS:
         return _named(spec)
     if Path(spec).exists() or _reads_as_path(spec):

@@ -9,6 +9,7 @@ from pipelines.cli.cost_options import cost_options, pricing_options
 from pipelines.cli.grouped_help import GroupedCommand, option_group
 from pipelines.cli.process import DONE, configure_log
 from pipelines.progress import Talk
+from tokenize_lib.errors import OptionError
 
 _output = option_group("Output")
 _talking = option_group("Talking")
@@ -47,6 +48,9 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.
 def cost(**given: Any) -> int:
     """Price what the options describe; give the exit code."""
     configure_log(debug=given["debug"])
+    for name, path in (("COUNTS_DIR", given["counts_dir"]), ("--output", given["output"])):
+        if path is not None and not path.strip():
+            raise OptionError(f"{name} is empty: give a path")
     options = cost_options(given)
     from pipelines import cost_report  # noqa: PLC0415
     from pipelines.dataset_costs import price_dataset  # noqa: PLC0415

@@ -78,6 +78,8 @@ def blocks_of_texts(texts: Iterable[str], input_file: str | None, document: str 
         InputError: The file cannot be read.
     """
     given = list(texts)
+    if input_file is not None and not input_file.strip():
+        raise OptionError("--input is empty: name a file, or give - for standard input")
     if given and input_file is not None:
         raise OptionError("give a text, or -i FILE, not both")
     if given:

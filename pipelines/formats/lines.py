@@ -27,11 +27,11 @@ def read_lines(split: Split, stream: BinaryIO, limit: int, block_bytes: int) -> 
     A byte order mark at the start of the file is dropped. A line longer than `limit` bytes is not held in memory.
     """
     if split.file.compression != "none":
-        yield from _line_blocks(without_bom(decompressed(split.file, stream, block_bytes)), None, limit)
+        yield from _line_blocks(without_bom(split.file, decompressed(split.file, stream, block_bytes)), None, limit)
         return
     if split.start == 0:
         check_start(split.file, read_start(stream))
-    yield from _line_blocks(without_bom(_range_chunks(split, stream, block_bytes)), split.end, limit)
+    yield from _line_blocks(without_bom(split.file, _range_chunks(split, stream, block_bytes)), split.end, limit)
 
 
 def _range_chunks(split: Split, stream: BinaryIO, block_bytes: int) -> Iterator[Chunk]:

@@ -76,6 +76,10 @@ def check_columns(file: InputFile, schema: pa.Schema, options: ReadOptions) -> N
     """Raise InputError if a column that is asked for is not there, or cannot be text, or a label."""
     for path in options.fields:
         is_text = path == options.text_field
+        if (twice := _named_twice(schema, path)) is not None:
+            raise InputError(
+                f'{file.path}: two columns are named "{twice}": rename one of them, and write the file again'
+            )
         found = column_type(schema, path)
         if found is None:
             flag = "--text-field" if is_text else "--id-field" if path == options.id_field else "--group-by"
@@ -95,6 +99,23 @@ def column_type(schema: pa.Schema, path: str) -> pa.DataType | None:
     for name, rest in _cuts(path):
         if name in fields and pa.types.is_struct(fields[name]):
             return column_type(pa.schema(list(cast("pa.StructType", fields[name]))), rest)
+    return None
+
+
+def _named_twice(schema: pa.Schema, path: str) -> str | None:
+    """Give the part of a column's path, from its start, that more than one column has for its name."""
+    names = schema.names
+    if path in names:
+        return path if names.count(path) > 1 else None
+    for name, rest in _cuts(path):
+        if name in names:
+            if names.count(name) > 1:
+                return name
+            inner = schema.field(name).type
+            if not pa.types.is_struct(inner):
+                continue
+            below = _named_twice(pa.schema(list(inner)), rest)
+            return None if below is None else f"{name}.{below}"
     return None
 
 

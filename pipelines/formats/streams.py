@@ -22,6 +22,10 @@ _BOM = b"\xef\xbb\xbf"
 _GZIP = b"\x1f\x8b"
 _ZSTD_FRAMES = (b"\x28\xb5\x2f\xfd", *(bytes([0x50 + kind]) + b"\x2a\x4d\x18" for kind in range(16)))  # data, skippable
 _STARTS = {"gz": (_GZIP,), "zst": _ZSTD_FRAMES}
+# A line of UTF-16 is NULs and letters to a reader of UTF-8, and so no bad record, though nothing of it was meant so.
+_WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
+_LONGEST_BOM = 4  # bytes
+_WIDE_TEXT = "text in UTF-16 or UTF-32, by its byte order mark: convert it to UTF-8"
 _NO_TEXT = {
     _GZIP: "gzip data: name it .gz",
     _ZSTD_FRAMES[0]: "Zstandard data: name it .zst",
@@ -29,6 +33,7 @@ _NO_TEXT = {
     b"BZh": "bzip2 data: decompress it first",
     b"\xfd7zXZ": "xz data: decompress it first",
     b"PK\x03\x04": "a zip archive: unpack it first",
+    **dict.fromkeys(_WIDE_BOMS, _WIDE_TEXT),
 }
 _NO_TEXT_STARTS = tuple(_NO_TEXT)
 
@@ -152,14 +157,16 @@ def _unzstd(stream: BinaryIO, block_bytes: int) -> Iterator[tuple[bytes, int]]:
         raise EOFError
 
 
-def without_bom(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
-    """Drop the byte order mark that a file may start with."""
+def without_bom(file: InputFile, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    """Drop the byte order mark that a file may start with. Raises InputError for one of UTF-16 or UTF-32."""
     first = next(chunks, None)
-    while first is not None and first.offset == 0 and len(first.data) < len(_BOM):
-        if not _BOM.startswith(first.data) or (more := next(chunks, None)) is None:
+    while first is not None and first.offset == 0 and len(first.data) < _LONGEST_BOM:
+        if not any(bom.startswith(first.data) for bom in (_BOM, *_WIDE_BOMS)) or (more := next(chunks, None)) is None:
             break
         first = Chunk(0, first.data + more.data, first.consumed + more.consumed, more.is_last)
     if first is not None:
+        if first.offset == 0 and first.data.startswith(_WIDE_BOMS):
+            raise InputError(f"{file.path}: this is {_WIDE_TEXT}")
         cut = len(_BOM) if first.offset == 0 and first.data.startswith(_BOM) else 0
         yield Chunk(first.offset + cut, first.data[cut:], first.consumed, first.is_last)
     yield from chunks
@@ -174,7 +181,7 @@ def read_whole(file: InputFile, stream: BinaryIO, limit: int, block_bytes: int) 
         return _read_plain(file, stream, limit), file.bytes
     whole: list[bytes] = []
     held = consumed = 0
-    for chunk in without_bom(decompressed(file, stream, block_bytes)):
+    for chunk in without_bom(file, decompressed(file, stream, block_bytes)):
         consumed += chunk.consumed
         held += len(chunk.data)
         if held <= limit:

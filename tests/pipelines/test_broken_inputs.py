@@ -15,6 +15,7 @@ from tests.pipelines.reading import read
 from tokenize_lib.errors import InputError
 
 BOM = b"\xef\xbb\xbf"
+WIDE = "this is text in UTF-16 or UTF-32, by its byte order mark: convert it to UTF-8"
 
 
 def put(directory: Path, name: str, data: bytes) -> Path:
@@ -298,6 +299,12 @@ def test_skippable_zstd_frames_and_long_windows(tmp_path: Path) -> None:
         ("a.txt", gzip.compress(b"a"), "a.txt: this is gzip data: name it .gz"),
         ("a.jsonl", zstandard.ZstdCompressor().compress(b"a"), "a.jsonl: this is Zstandard data: name it .zst"),
         ("a.txt", b"PAR1....PAR1", "a.txt: this is a Parquet file: name it .parquet, or give --format parquet"),
+        ("a.txt", "\ufeffa\n".encode("utf-16-le"), f"a.txt: {WIDE}"),
+        ("a.jsonl", "a\n".encode("utf-16"), f"a.jsonl: {WIDE}"),
+        ("a.txt", "\ufeffa\n".encode("utf-16-be"), f"a.txt: {WIDE}"),
+        ("a.txt", "\ufeffa\n".encode("utf-32-be"), f"a.txt: {WIDE}"),
+        ("a.txt.gz", gzip.compress("a\n".encode("utf-16")), f"a.txt.gz: {WIDE}"),
+        ("a.txt.zst", zstandard.ZstdCompressor().compress("a\n".encode("utf-32")), f"a.txt.zst: {WIDE}"),
         ("a.txt.bz2", b"BZh91AY&SY", "a.txt.bz2: this is bzip2 data: decompress it first"),
         ("a.txt.gz", b"plain", "a.txt.gz: this is no .gz file, though its name says so; rename it"),
         ("a.zst", gzip.compress(b"a"), "a.zst: this is no .zst file, though its name says so; rename it"),
@@ -305,6 +312,23 @@ def test_skippable_zstd_frames_and_long_windows(tmp_path: Path) -> None:
 )
 def test_a_file_that_is_not_what_its_name_says(tmp_path: Path, name: str, data: bytes, message: str) -> None:
     assert failure(put(tmp_path, name, data)) == message
+    assert failure(put(tmp_path, name, data), on_bad_record="skip") == message
+    assert failure(put(tmp_path, name, data), document="file", on_bad_record="replace") == message
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b'[{"text": "a"}, {"text": "b"}]', "the file looks like one JSON array"),
+        (b'\xef\xbb\xbf[\n  {"text": "a"},\n  {"text": "b"}\n]\n', "the file looks like one JSON array"),
+        (b'{\n  "text": "a"\n}\n', "the file looks like JSON objects over several lines each"),
+    ],
+)
+def test_json_that_is_not_a_record_a_line_is_told(tmp_path: Path, data: bytes, message: str) -> None:
+    for name, stored in (("a.json", data), ("a.json.gz", gzip.compress(data))):
+        found = failure(put(tmp_path, name, stored))
+        assert found.startswith(f"{name}: row 1 (at byte ")
+        assert found.endswith(f"; {message}: write each record on a line of its own")
 
 
 def test_an_empty_shard_is_fine_and_no_document_at_all_is_not(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from pipelines.inputs import InputPlan, ReadOptions, plan_input
 from tests.pipelines.object_store import in_store
+from tests.pipelines.reading import read
 from tokenize_lib.errors import InputError, OptionError
 
 
@@ -240,6 +241,24 @@ def test_a_missing_parquet_column_names_those_there_are(tmp_path: Path) -> None:
         plan(tmp_path)
     with pytest.raises(InputError, match=r'no column "lang"; it has: content, url; name one with --group-by'):
         plan(tmp_path, text_field="content", group_by=("lang",))
+
+
+def test_a_parquet_column_whose_name_is_there_twice(tmp_path: Path) -> None:
+    table = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"]), pa.array(["c"])], names=["text", "url", "text"])
+    pq.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(InputError, match=r'a.parquet: two columns are named "text": rename one of them'):
+        plan(tmp_path)
+    with pytest.raises(InputError, match=r'a.parquet: two columns are named "text"'):
+        plan(tmp_path, text_field="url", group_by=("text",))
+    assert read(tmp_path / "a.parquet", text_field="url").texts == [b"b"]
+    inner = pa.StructArray.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["t", "t"])
+    pq.write_table(pa.table({"x": inner}), tmp_path / "a.parquet")
+    with pytest.raises(InputError, match=r'a.parquet: two columns are named "x.t"'):
+        plan(tmp_path, text_field="x.t")
+    twice = pa.Table.from_arrays([pa.array([{"t": "a"}]), pa.array([{"t": "b"}])], names=["x", "x"])
+    pq.write_table(twice, tmp_path / "a.parquet")
+    with pytest.raises(InputError, match=r'a.parquet: two columns are named "x"'):
+        plan(tmp_path, text_field="x.t")
 
 
 def test_a_parquet_column_that_is_no_text(tmp_path: Path) -> None:

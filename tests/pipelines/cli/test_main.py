@@ -146,6 +146,22 @@ COUNT = ["count", "a.txt", "-o", "out", "--tokenizer", "bytes"]
         (1, [*TRAIN, "--format", "parquet"], "a.txt: not a Parquet file that can be read: "),
         (2, ["train", "", "-o", "out"], "INPUT is empty: name a file, a directory or a glob"),
         (2, ["count", "a.txt", " ", "-o", "out", "--tokenizer", "bytes"], "INPUT is empty: name a file, a directory"),
+        (2, ["train", "a.txt", "-o", " "], "--output is empty: name a new or empty directory"),
+        (2, ["train", "a.txt", "-o", "o\udcff"], "--output o\\xff: this name is not UTF-8 (its bytes are shown as "),
+        (
+            2,
+            ["count", "a.txt", "-o", "out", "-t", ""],
+            "--tokenizer is empty: give a name such as o200k_base, or a path",
+        ),
+        (
+            2,
+            ["count", "a.txt", "-o", "out", "--tokenizer", "bytes", "--incremental", ""],
+            "--incremental is empty: name ",
+        ),
+        (2, ["cost", "", "--model", "gpt-4o"], "COUNTS_DIR is empty: give a path"),
+        (2, ["cost", "full", "--model", "gpt-4o", "-o", ""], "--output is empty: give a path"),
+        (2, ["encode", "-t", "bytes", "-i", ""], "--input is empty: name a file, or give - for standard input"),
+        (1, ["train", "blank.jsonl", "-o", "out"], "blank.jsonl: no document: the input has no record; check --format"),
         (2, ["plan", ""], "INPUT is empty: name a file, a directory or a glob"),
         (1, ["train", "run", "-o", "out"], "run holds the output of a tokenbeam run, which is no corpus: move it els"),
     ],
@@ -157,6 +173,7 @@ def test_exit_codes(capsys, tmp_path, monkeypatch, code, argv, message):  # noqa
         Path(name).mkdir()
     Path("a.txt").write_text("some text\n")
     Path("empty.txt").touch()
+    Path("blank.jsonl").write_text("\n")
     Path("full", "x").touch()
     Path("bad.jsonl").write_text("{}\n")
     Path("run", "run.json").write_text('{"command": "train", "versions": {}, "outputs": []}')
