@@ -80,6 +80,9 @@ LINUX = (
     ),
 )  # fmt: skip
 
+SAMPLE_RUNS_LOW = ((4 << 20, 0.33), (16 << 20, 0.20), (64 << 20, 0.03))
+"""Bytes of a sample of `MIX`, and the share of its distinct pretokens by which the growth fitted to it falls short."""
+
 TEXT_A_STORED_BYTE = {
     "text": 0.98, "jsonl": 0.97, "parquet": 1.94, "text.gz": 3.1, "jsonl.gz": 3.07, "text.zst": 3.9, "jsonl.zst": 3.85,
     "parquet.gz": 1.94, "parquet.zst": 1.94,

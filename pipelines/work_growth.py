@@ -22,7 +22,7 @@ _STEPS = (8, 4, 2, 1)  # every so many of the documents are a smaller corpus of 
 
 @dataclasses.dataclass(frozen=True)
 class PowerLaw:
-    """``factor * size ** exponent``, rising, and no faster than the size itself."""
+    """``factor * size ** exponent``, rising, and no faster than the size itself; never more than the size."""
 
     factor: float
     exponent: float
@@ -38,11 +38,11 @@ class PowerLaw:
 
     def at(self, size: float) -> float:
         """The value for a size."""
-        return self.factor * size**self.exponent if size > 0 else 0.0
+        return min(self.factor * size**self.exponent, size) if size > 0 else 0.0
 
     def size_of(self, value: float) -> float:
         """The size that has this value."""
-        return (value / self.factor) ** (1 / self.exponent) if self.exponent else math.inf
+        return max((value / self.factor) ** (1 / self.exponent), value) if self.exponent else math.inf
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -72,6 +72,11 @@ class Growth:
             measured_text=points[-1][0],
             **found,
         )
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether it is that of a sample of the corpus itself."""
+        return self.text_a_stored_byte is not None
 
     @classmethod
     def of_runs(cls, points: Sequence[TrainPoint] = MIX) -> "Growth":

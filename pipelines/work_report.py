@@ -19,18 +19,31 @@ def table_lines(found: Prediction) -> Iterator[str]:
     size = sum(share.bytes for share in found.inputs)
     yield f"Would read {number_of(files, 'file')}, {format_bytes(size)}"
     yield from format_lines(found.inputs)
-    yield f"  about {format_bytes(found.text_bytes)} of text; {found.distinct_pretokens:,.0f} distinct pretokens in it,"
-    yield f"  growing with its power {found.growth.distinct.exponent:.2f}, by {found.growth.source}"
+    yield from _text(found)
+    for command, steps in (("train", found.training), ("count", found.counting)):
+        if steps:
+            yield ""
+            yield from _table(command, steps)
     yield ""
-    yield from _table("train", found.training)
-    if found.counting:
-        yield ""
-        yield from _table("count", found.counting)
-    yield ""
-    yield f"Measured on {figures.MACHINE}, {figures.DATE}; extrapolated: this corpus is larger than those measured."
+    yield f"Measured on {figures.MACHINE}, {figures.DATE}."
+    reasons = dict.fromkeys(step.why for step in [*found.training, *found.counting] if step.why)
+    if reasons:
+        yield f"Extrapolated: {'; '.join(reasons)}."
     yield "How:"
     for step in [*found.training, *found.counting]:
         yield f"  {step.step}: {step.formula}"
+
+
+def _text(found: Prediction) -> Iterator[str]:
+    size = f"  about {format_bytes(found.text_bytes)} of text"
+    if not found.training:
+        yield size
+        return
+    yield f"{size}; {number_of(round(found.distinct_pretokens), 'distinct pretoken')} in it,"
+    yield f"  growing with its power {found.growth.distinct.exponent:.2f}, by {found.growth.source}"
+    if found.sample_runs_low:
+        shares = ", ".join(f"{share:.0%} with {sampled >> 20} MiB" for sampled, share in figures.SAMPLE_RUNS_LOW)
+        yield f"  A small sample runs low: on the measured mix by {shares}."
 
 
 def json_lines(found: Prediction) -> Iterator[str]:
@@ -41,6 +54,7 @@ def json_lines(found: Prediction) -> Iterator[str]:
         "text_bytes": round(found.text_bytes),
         "distinct_pretokens": round(found.distinct_pretokens),
         "growth": dataclasses.asdict(found.growth),
+        "sample_runs_low": [{"bytes": size, "share": share} for size, share in figures.SAMPLE_RUNS_LOW],
         "setting": dataclasses.asdict(found.setting),
         "measured": {"machine": figures.MACHINE, "date": figures.DATE},
         "train": [dataclasses.asdict(step) for step in found.training],

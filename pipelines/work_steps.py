@@ -7,19 +7,20 @@ corpus is within the sizes that were measured.
 import dataclasses
 import math
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Literal, TypedDict
 
 from pipelines import work_figures as figures
 from pipelines.input_formats import format_name
 from pipelines.inputs import InputFile, InputPlan
 from pipelines.memory import MemoryShares
 from pipelines.merge_tables import MOST_RUNS
+from pipelines.progress import format_bytes
 from pipelines.row_groups import MOST_BYTES, MOST_ROWS
 from pipelines.work_fits import FITS, rounds_for
 from pipelines.work_growth import Growth
 from tokenize_lib.merge_rounds import round_bytes
 
-_ABOUT = 1.05  # how much text compressed files hold is itself predicted
+ABOUT = 1.05  # how much text compressed files hold is itself predicted
 
 Basis = Literal["measured", "extrapolated"]
 
@@ -71,6 +72,7 @@ class WorkStep:
         worker_memory: Bytes that each worker holds.
         driver_memory: Bytes that the driver holds, its own workers aside.
         basis: Whether the corpus is within the sizes that were measured.
+        why: Why it is extrapolated, in words; empty where it is not.
         formula: How it was worked out, in words.
     """
 
@@ -83,6 +85,7 @@ class WorkStep:
     worker_memory: int
     driver_memory: int
     basis: Basis
+    why: str
     formula: str
 
 
@@ -95,18 +98,22 @@ class Work:
         readers: Parts that can be read at the same time.
         largest_share: The largest of them, as a share of all.
         growth: How the table grows.
+        is_chat: The documents are chats, which no figure is of.
     """
 
     text_bytes: float
     readers: int
     largest_share: float
     growth: Growth
+    is_chat: bool = False
 
     @classmethod
-    def of(cls, plan: InputPlan, parts: Sequence[int], growth: Growth) -> "Work":
+    def of(cls, plan: InputPlan, parts: Sequence[int], growth: Growth, *, is_chat: bool = False) -> "Work":
         """The work that the files of a plan are, dealt out in parts of these sizes."""
         text = sum(file.bytes * _text_a_byte(file, growth) for file in plan.files)
-        return cls(text_bytes=text, readers=len(parts), largest_share=max(parts) / sum(parts), growth=growth)
+        return cls(
+            text_bytes=text, readers=len(parts), largest_share=max(parts) / sum(parts), growth=growth, is_chat=is_chat
+        )
 
     @property
     def distinct(self) -> float:
@@ -118,9 +125,31 @@ class Work:
         """Bytes of the distinct pretokens."""
         return self.growth.symbols.at(self.text_bytes)
 
-    def basis(self, measured: int) -> Basis:
+    def within(self, measured: int) -> "Grounds":
         """Whether so much text was measured, about."""
-        return "measured" if self.text_bytes <= _ABOUT * measured else "extrapolated"
+        is_within = self.text_bytes <= ABOUT * measured
+        return (
+            _MEASURED if is_within else Grounds(basis="extrapolated", why="this corpus is larger than those measured")
+        )
+
+    @property
+    def within_growth(self) -> "Grounds":
+        """The same of the text that the growth was measured on."""
+        found = self.within(self.growth.measured_text)
+        if found is _MEASURED or not self.growth.is_sampled:
+            return found
+        of = format_bytes(self.growth.measured_text)
+        return Grounds(basis="extrapolated", why=f"the growth of the table is taken from a sample of {of}")
+
+
+class Grounds(TypedDict):
+    """What the figures of a step stand on: fields of `WorkStep`."""
+
+    basis: Basis
+    why: str
+
+
+_MEASURED = Grounds(basis="measured", why="")
 
 
 def plan_training(work: Work, setting: WorkSetting, *, vocab_size: int) -> Iterator[WorkStep]:
@@ -163,7 +192,7 @@ def _count_pretokens(work: Work, setting: WorkSetting) -> WorkStep:
         disk_bytes=partial,
         worker_memory=round(setting.worker_program + 2 * table),
         driver_memory=figures.PROGRAM_BYTES,
-        basis=work.basis(max(point.text_bytes for point in (*figures.MIX, *figures.LINUX))),
+        **work.within(max(point.text_bytes for point in (*figures.MIX, *figures.LINUX))),
         formula=(
             f"{FITS.count_a_byte * 1e9:.1f} CPU s a GB of text; a worker writes {FITS.partial_bytes_a_row:.0f} bytes "
             f"for each pretoken that is distinct in the text it counts into one table, and holds the table twice"
@@ -184,7 +213,7 @@ def _merge_tables(work: Work, setting: WorkSetting) -> WorkStep:
         disk_bytes=round(work.distinct * FITS.table_bytes_a_row),
         worker_memory=round(setting.worker_program + min(tables, MOST_RUNS) * figures.BATCH_BYTES + MOST_BYTES),
         driver_memory=figures.PROGRAM_BYTES,
-        basis=work.basis(work.growth.measured_text),
+        **work.within_growth,
         formula=(
             f"{figures.MERGE_SECONDS_A_ROW * 1e6:.2f} CPU us a row that the workers wrote, on no more workers than "
             f"--partitions; for more than {MOST_RUNS} tables, each row once more; {FITS.table_bytes_a_row:.1f} bytes a "
@@ -209,7 +238,7 @@ def _round_workers(work: Work, setting: WorkSetting, rounds: int) -> WorkStep:
         disk_bytes=round(shuffled / rounds + figures.ENCODED_BYTES_A_SYMBOL * work.symbols),
         worker_memory=round(setting.worker_program + 2 * table),
         driver_memory=figures.PROGRAM_BYTES,
-        basis=work.basis(work.growth.measured_text),
+        **work.within_growth,
         formula=(
             f"{FITS.round_a_symbol * 1e6:.2f} CPU s and {FITS.round_bytes_a_row:.0f} MB shuffled a million bytes, and "
             f"rows, of distinct pretokens, half more in each of several rounds; as wide as the table has row groups"
@@ -231,7 +260,7 @@ def _driver_merging(work: Work, setting: WorkSetting, rounds: int) -> WorkStep:
         disk_bytes=0,
         worker_memory=0,
         driver_memory=round(figures.PROGRAM_BYTES + held),
-        basis=work.basis(work.growth.measured_text),
+        **work.within_growth,
         formula=(
             f"{FITS.merge_a_symbol * 1e6:.2f} CPU s a million symbols of segments, on one core; rounds by how often "
             f"the whole table ({driver_bytes(work) / 1e9:.2g} GB in memory) holds the driver's share of it"
@@ -256,7 +285,9 @@ def _counting(work: Work, setting: WorkSetting, name: str, figure: figures.Count
     reads = figure is figures.READING
     cpu = figure.seconds_a_byte * work.text_bytes
     spread = _spread(cpu, min(setting.workers, work.readers), work.largest_share)
-    within = work.basis(figure.measured_text)
+    grounds = work.within(figure.measured_text)
+    if work.is_chat or not figure.measured_text:
+        grounds = Grounds(basis="extrapolated", why=f"counting {'chats' if work.is_chat else name} was not measured")
     return WorkStep(
         step=f"count tokens: {name}",
         times=1,
@@ -266,7 +297,7 @@ def _counting(work: Work, setting: WorkSetting, name: str, figure: figures.Count
         disk_bytes=round(work.text_bytes * figure.output_a_byte),
         worker_memory=setting.worker_program + figure.memory,
         driver_memory=figures.PROGRAM_BYTES,
-        basis=within,
+        **grounds,
         formula=f"{figure.seconds_a_byte * 1e9:.3g} CPU s a GB of text ({figure.source}); nothing is shuffled",
     )
 

@@ -11,6 +11,7 @@ from pipelines.cli.shared_options import READING, reading_options
 from pipelines.cli.sizes import Size
 from pipelines.machine import usable_cores, usable_memory
 from pipelines.progress import Talk
+from pipelines.work_figures import PROGRAM_BYTES
 from tokenize_lib.errors import OptionError
 
 _work = option_group("Work")
@@ -21,7 +22,8 @@ _talking = option_group("Talking")
 _DOC = """Predict what train and count would take: time, shuffle, disk and memory of each step.
 
 INPUT is listed as train and count list it. No text is read, unless --sample says how much. Each step is marked as
-measured, if the corpus is within the sizes that the figures were measured on, or as extrapolated.
+measured, if the corpus is within the sizes that the figures were measured on, or as extrapolated. Chats are planned by
+the bytes of their files.
 
 \b
 Examples:
@@ -81,8 +83,6 @@ def plan(**given: Any) -> int:
     from pipelines.work_plan import WorkSetting, predict  # noqa: PLC0415
     from tokenize_lib.training_options import PretokenizeOptions  # noqa: PLC0415
 
-    if given["format"] == "chat":
-        raise OptionError("--format chat: what counting chats takes was not measured; plan it as --format jsonl")
     setting = WorkSetting(
         workers=given["workers"] if given["workers"] is not None else usable_cores(),
         memory=given["memory"] or usable_memory() // 2,
@@ -111,5 +111,11 @@ def _refuse_too_small(given: dict[str, Any]) -> None:
     for name in ("workers", "vocab_size", "partitions", "rounds_per_job"):
         if given[name] is not None and given[name] < 1:
             raise OptionError(f"--{name.replace('_', '-')} {given[name]} is too small: give at least 1")
+    needed, of_worker = PROGRAM_BYTES, given["worker_memory"]
+    if of_worker is not None and of_worker < needed:
+        raise OptionError(
+            f"--worker-memory {of_worker:,} bytes is less than the program itself takes in a worker: give "
+            f"{needed >> 20}MiB or more"
+        )
     if given["job_seconds"] is not None and not given["job_seconds"] >= 0:
         raise OptionError(f"--job-seconds {given['job_seconds']} is negative: give 0 or more")

@@ -55,7 +55,8 @@ def test_json_has_all_figures(capsys: pytest.CaptureFixture[str], corpus: Path) 
         (["--workers", "0"], "--workers 0 is too small"),
         (["--partitions", "0"], "--partitions 0 is too small"),
         (["--job-seconds", "-1"], "--job-seconds -1.0 is negative"),
-        (["--format", "chat"], "--format chat"),
+        (["--format", "chat"], "--format chat is for count alone"),
+        (["--worker-memory", "1KB"], "--worker-memory 1,000 bytes is less than the program itself takes"),
         (["--tokenizer", "no-such"], "no-such"),
     ],
 )
@@ -66,3 +67,45 @@ def test_wrong_options_are_one_line(
     err = capsys.readouterr().err
     assert said in err
     assert len(err.splitlines()) == 1
+
+
+def test_a_small_corpus_is_not_said_to_be_extrapolated(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a b c d\n")
+    for sample in ([], ["--sample", "1MB"]):
+        out = shown(capsys, str(tmp_path), "--tokenizer", "o200k_base", *sample)
+        assert "xtrapolated" not in out
+        assert "runs low" not in out
+    found = json.loads(shown(capsys, str(tmp_path), "--output-format", "json"))
+    assert found["distinct_pretokens"] <= 8
+    assert {step["why"] for step in found["train"]} == {""}
+
+
+def test_a_corpus_larger_than_its_sample_says_so_and_that_samples_run_low(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_text("".join(f"line {number} of many\n" for number in range(400_000)))
+    lines = shown(capsys, str(tmp_path), "--sample", "100kB").splitlines()
+    [reason] = [line for line in lines if line.startswith("Extrapolated: ")]
+    assert reason.startswith("Extrapolated: the growth of the table is taken from a sample of ")
+    assert "larger" not in reason
+    assert "  A small sample runs low: on the measured mix by 33% with 4 MiB, 20% with 16 MiB, 3% with 64 MiB." in lines
+
+
+def test_what_is_larger_than_all_that_was_measured_says_so(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with (tmp_path / "a.txt").open("wb") as file:
+        file.truncate(2_000_000_000)  # a hole, as nothing is read
+    lines = shown(capsys, str(tmp_path)).splitlines()
+    assert "Extrapolated: this corpus is larger than those measured." in lines
+
+
+def test_chats_are_planned_by_their_bytes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    chats = tmp_path / "chat.jsonl"
+    chats.write_text('{"messages": [{"role": "user", "content": "hello"}]}\n' * 100)
+    arguments = [str(chats), "--format", "chat", "--tokenizer", "o200k_base"]
+    lines = shown(capsys, *arguments).splitlines()
+    assert "Extrapolated: counting chats was not measured." in lines
+    assert not [line for line in lines if line.startswith("train")]
+    assert run(["plan", *arguments, "--sample", "1MB"]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines() == lines
+    assert err == "Warning: --sample is left out: chats are planned by the bytes of their files, and not read\n"
