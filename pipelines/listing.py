@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from pipelines.paths import escaped_name, filesystem_obstacle, is_local
+from pipelines.paths import escaped_name, is_local, path_obstacle
 from tokenize_lib.errors import InputError, OptionError
 
 _GLOB_CHARACTERS = frozenset("*?[")
@@ -46,7 +46,7 @@ def list_files(patterns: Sequence[str], leave_out: str | None = None) -> list[Fo
     for pattern in patterns:
         if not pattern.strip():  # of a shell variable that is not set; a Path takes it for the current directory
             raise OptionError("INPUT is empty: name a file, a directory or a glob")
-        if (obstacle := filesystem_obstacle(pattern)) is not None:
+        if (obstacle := path_obstacle(pattern)) is not None:
             raise InputError(obstacle)
         files = list(_list_local(pattern) if is_local(pattern) else _list_remote(pattern))
         if leave_out is not None and not _lies_in(pattern, leave_out):

@@ -74,6 +74,23 @@ def filesystem_obstacle(path: str) -> str | None:
     return f"{path}: no filesystem opens {scheme}://: give a local path, or one of {names}"
 
 
+def path_obstacle(path: str) -> str | None:
+    """As `filesystem_obstacle`; then whether the store behind it can be used at all."""
+    return filesystem_obstacle(path) or store_obstacle(path)
+
+
+def store_obstacle(path: str) -> str | None:
+    """Say why a path's store cannot be used; S3 alone is asked, where Beam would try for long."""
+    if scheme_of(path) != "s3" or not _is_installed("boto3"):
+        return None
+    open_scheme("s3")
+    from pipelines.s3_access import bucket_obstacle  # noqa: PLC0415 - for such paths alone
+
+    bucket = path.strip().partition("://")[2].partition("/")[0]
+    obstacle = bucket_obstacle(bucket) if bucket else None
+    return None if obstacle is None else f"{path}: {obstacle}"
+
+
 def open_scheme(scheme: str | None) -> None:
     """Import what opens a scheme, where the command has kept Beam from importing it with all the rest."""
     if scheme in _MODULES:

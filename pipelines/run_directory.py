@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TextIO
 
-from pipelines.paths import escaped_name, filesystem_obstacle, is_local
+from pipelines.paths import escaped_name, is_local, path_obstacle
 from pipelines.run_files import PLANNED, UNFINISHED, WORK, RunFiles, output_errors
 from pipelines.run_mode import RunMode
 from pipelines.versions import tokenbeam_version, versions
@@ -184,7 +184,7 @@ def _root(output: str) -> str:
     root = output.rstrip("/")
     if not root:
         raise OutputError(f"{output!r} cannot be an output directory: name a new or empty one")
-    if (obstacle := filesystem_obstacle(root)) is not None:
+    if (obstacle := path_obstacle(root)) is not None:
         raise OutputError(obstacle)
     if is_local(root) and Path(root).exists() and not Path(root).is_dir():
         raise OutputError(f"{output} is a file: name a new or empty directory")

@@ -10,6 +10,8 @@ import sys
 import threading
 from typing import Any
 
+_CONNECT_SECONDS = 5.0  # five attempts are made; boto3 would wait a minute in each where nothing answers
+
 _lock = threading.Lock()
 
 
@@ -36,4 +38,5 @@ class _Boto3:
 
 @functools.cache
 def _client(**options: Any) -> Any:
-    return importlib.import_module("boto3.session").Session().client(**options)
+    config = importlib.import_module("botocore.config").Config(connect_timeout=_CONNECT_SECONDS)
+    return importlib.import_module("boto3.session").Session().client(**options, config=config)

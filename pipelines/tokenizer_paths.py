@@ -16,9 +16,11 @@ def open_tokenizer(spec: str, *, pretokenizer: str | None = None) -> Tokenizer:
     """
     if "://" not in spec:
         return load_tokenizer(spec, pretokenizer=pretokenizer)
-    from pipelines.paths import store_errors  # noqa: PLC0415
+    from pipelines.paths import store_errors, store_obstacle  # noqa: PLC0415
     from tokenize_lib.tokenizer_files import TokenizerFiles, tokenizer_of_files  # noqa: PLC0415
 
+    if (obstacle := store_obstacle(spec)) is not None:
+        raise InputError(obstacle)
     try:
         files = _read(spec.rstrip("/"))
     except Exception as error:
