@@ -1,8 +1,9 @@
 """The errors a user may meet. Each message is one line: what was found, where, and what to do next.
 
 The exit code tells what is to be changed. 2, wrong usage: the command line could work nowhere, whatever lies on the
-disk; the options alone say so. 1, failed: the same command line could work with other files, another output directory,
-more space or more packages. Beside them: 0 done, 3 more bad records than were allowed, 130 stopped by Ctrl-C.
+disk; the options alone say so, of which a file of options is a part. 1, failed: the same command line could work with
+other files, another output directory, more space or more packages. Beside them: 0 done, 3 more bad records than were
+allowed, 130 stopped by Ctrl-C.
 """
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from pipelines.cli.grouped_help import option_group
-from tokenize_lib.errors import InputError, OptionError
+from tokenize_lib.errors import OptionError
 
 _running = option_group("Running")
 _NOT_IN_FILE = ("config", "help")
@@ -22,24 +22,36 @@ def _read(ctx: click.Context, _param: click.Parameter, path: str | None) -> None
         return
     known = {name: param for param in ctx.command.params for name in _names(param)}
     defaults: dict[str, Any] = {}
+    keys: dict[str, str] = {}
     for key, value in _parse(path).items():
         name = key.replace("_", "-")
         if name == _BEAM:
-            ctx.obj = ctx.obj or tuple(map(str, _as_list(value)))
+            if not isinstance(value, list):
+                raise OptionError(f'--config {path}: beam is no list: write it as beam = ["--runner", "FlinkRunner"]')
+            ctx.obj = ctx.obj or tuple(map(str, value))
             continue
         if name not in known or name in _NOT_IN_FILE:
             raise OptionError(f"--config {path}: {ctx.info_name} has no option {key!r}{_nearest(name, known)}")
-        defaults[str(known[name].name)] = _as_given(path, key, value, known[name])
+        option = str(known[name].name)
+        if (other := keys.setdefault(option, key)) != key:
+            raise OptionError(f"--config {path}: {other} and {key} are one option: give it once")
+        defaults[option] = _as_given(path, key, value, known[name])
     ctx.default_map = {**(ctx.default_map or {}), **defaults}
 
 
 def _parse(path: str) -> Mapping[str, Any]:
+    if not path.strip():
+        raise OptionError("--config is empty: name a file of options")
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise OptionError(f"--config {path}: no such file") from error
     except OSError as error:
-        raise InputError(f"--config {path}: cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"--config {path}: this is not TOML: {error}") from error
+        raise OptionError(f"--config {path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise OptionError(f"--config {path}: this is not UTF-8, at byte {error.start}; TOML is") from error
+    except tomllib.TOMLDecodeError as error:
+        raise OptionError(f"--config {path}: this is not TOML: {' '.join(str(error).split())}") from error
 
 
 def _names(param: click.Parameter) -> list[str]:

@@ -23,6 +23,7 @@ from pipelines.cli.process import (
     leave_interrupted,
     take_turns_quickly,
 )
+from pipelines.cli.usage_errors import no_such_command, usage_line
 from pipelines.interruption import wait_if_stopping
 from tokenize_lib.errors import OptionError, TokenbeamError
 
@@ -48,6 +49,14 @@ class LazyGroup(click.Group):
         """Import a subcommand; its module has it under its own name."""
         module = _COMMANDS.get(cmd_name)
         return None if module is None else getattr(importlib.import_module(module), cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a subcommand, or name the nearest."""
+        if args[0] not in _COMMANDS and not args[0].startswith("-"):
+            ctx.fail(no_such_command(args[0], list(_COMMANDS)))
+        return super().resolve_command(ctx, args)
 
 
 def _show_version(ctx: click.Context, _param: click.Parameter, asked: bool) -> None:  # noqa: FBT001
@@ -88,6 +97,12 @@ def run(argv: Sequence[str]) -> int:
     debug = "--debug" in own
     try:
         result = cli.main(args=own, prog_name="tokenbeam", standalone_mode=False, obj=beam_args)
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return error.exit_code
+    except click.UsageError as error:
+        click.echo(f"Error: {usage_line(error, own, _COMMANDS)}", err=True)
+        return WRONG_USAGE
     except click.ClickException as error:
         error.show()
         return error.exit_code

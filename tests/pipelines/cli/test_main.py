@@ -61,18 +61,45 @@ def test_version(capsys):
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["train"], "Missing argument 'INPUT...'."),
-        (["train", "a.txt"], "Missing option '-o' / '--output'."),
-        (["train", "a.txt", "-o", "out", "--vocab-size", "many"], "'many' is not a valid integer."),
-        (["train", "a.txt", "-o", "out", "--memory", "lots"], "'lots' is not a size: write it as 512M or 4GiB"),
-        (["train", "a.txt", "-o", "out", "--vocab"], "No such option '--vocab'. Did you mean '--vocab-size'?"),
-        (["trian", "a.txt"], "No such command 'trian'."),
+        (["train"], "Missing argument 'INPUT...' (tokenbeam train --help)"),
+        (["train", "a.txt"], "Missing option '-o' / '--output' (tokenbeam train --help)"),
+        (
+            ["train", "a.txt", "-o", "out", "--vocab-size", "many"],
+            "Invalid value for '--vocab-size': 'many' is not a valid integer (tokenbeam train --help)",
+        ),
+        (
+            ["train", "a.txt", "-o", "out", "--memory", "lots"],
+            "Invalid value for '--memory': 'lots' is not a size: write it as 512M or 4GiB (tokenbeam train --help)",
+        ),
+        (
+            ["train", "a.txt", "-o", "out", "--vocab"],
+            "No such option '--vocab'. Did you mean '--vocab-size'? (tokenbeam train --help)",
+        ),
+        (
+            ["train", "a.txt", "-o", "out", "--vocab_size", "300"],
+            "No such option '--vocab_size': did you mean '--vocab-size'? (tokenbeam train --help)",
+        ),
+        (["count", "a.txt", "--format"], "Option '--format' requires an argument (tokenbeam count --help)"),
+        (
+            ["count", "a.txt", "-o", "out", "--runner", "FlinkRunner"],
+            "--runner is no option of count: those of Beam stand after -- (tokenbeam count --help)",
+        ),
+        (
+            ["train", "a.txt", "-o", "out", "--flink_master=x"],
+            "--flink_master is no option of train: those of Beam stand after -- (tokenbeam train --help)",
+        ),
+        (["encode", "--runner", "x"], "No such option '--runner' (tokenbeam encode --help)"),
+        (["trian", "a.txt"], "No such command 'trian': did you mean 'train'? (tokenbeam --help)"),
+        (
+            ["xyz"],
+            "No such command 'xyz': give train, count, cost, plan, encode, decode or show (tokenbeam --help)",
+        ),
+        (["--nope"], "No such option '--nope' (tokenbeam --help)"),
     ],
 )
-def test_wrong_usage(capsys, argv, message):
+def test_wrong_usage_is_one_line(capsys, argv, message):
     code, err = refusal(capsys, *argv)
-    assert code == 2
-    assert message in err
+    assert (code, err) == (2, f"Error: {message}\n")
 
 
 @pytest.mark.parametrize(
@@ -150,7 +177,7 @@ COUNT = ["count", "a.txt", "-o", "out", "--tokenizer", "bytes"]
         (2, ["train", "a.txt", "-o", "o\udcff"], "--output o\\xff: this name is not UTF-8 (its bytes are shown as "),
         (
             2,
-            ["count", "a.txt", "-o", "out", "-t", ""],
+            ["count", "a.txt", "-o", "out", "--tokenizer", ""],
             "--tokenizer is empty: give a name such as o200k_base, or a path",
         ),
         (
