@@ -20,11 +20,14 @@ from apache_beam.options.pipeline_options import (
     WorkerOptions,
 )
 
+from pipelines.memory import PROGRAM_BYTES
 from pipelines.paths import is_local
+from pipelines.progress import format_size
 from tokenize_lib.errors import InputError, OptionError
 
 _IN_PROCESS = ("direct", "fnapi", "switchingdirect")
 _SUGGESTED = ("FlinkRunner", "SparkRunner", "DataflowRunner", "PrismRunner", "PortableRunner")
+_ENVIRONMENTS = ("DOCKER", "PROCESS", "EXTERNAL", "LOOPBACK")
 _LOCAL_FLINK = ("[local]", "[auto]")
 _LOCAL_SPARK = re.compile(r"local(\[.+\])?$")
 _FILES = ("flink_job_server_jar", "spark_job_server_jar", "prism_location")
@@ -104,7 +107,10 @@ def check_beam_args(beam_args: Sequence[str]) -> None:
             "-- --runner DaskRunner silently loses records (pipelines with several outputs): "
             "use FlinkRunner, SparkRunner or DataflowRunner, or leave the option out"
         )
+    if engine.key == "interactive":
+        raise OptionError("-- --runner InteractiveRunner is for notebooks, not for a batch job: leave the option out")
     _check_runner(options.view_as(StandardOptions).runner)
+    _check_environment(options.view_as(PortableOptions).environment_type)
     # Other runners take options that only their job servers know.
     if unknown and engine.in_process:
         raise OptionError(f"Beam does not know {' '.join(unknown)} (after --)")
@@ -113,6 +119,13 @@ def check_beam_args(beam_args: Sequence[str]) -> None:
         path = given.get(name)
         if path and not urlsplit(path).scheme and not Path(path).exists():
             raise InputError(f"-- --{name} {path}: no such file")
+
+
+def _check_environment(given: str | None) -> None:
+    """Refuse an environment type that Beam does not know, which it would tell only once it makes the job."""
+    if not given or given.startswith("beam:env:") or given in _ENVIRONMENTS:
+        return
+    raise OptionError(f"-- --environment_type {given}: Beam has no such type; give {_either(_ENVIRONMENTS)}")
 
 
 def _check_runner(name: str | None) -> None:
@@ -149,6 +162,25 @@ def with_parallelism(beam_args: Sequence[str], workers: int) -> tuple[tuple[str,
         return (*beam_args, *(() if is_given else (f"--max_num_workers={workers}",))), None
     where = {"spark": "set it where Spark's executors are configured"}.get(engine.key, "it has no such option")
     return tuple(beam_args), f"--workers {workers} does not reach {engine.runner}: {where}"
+
+
+def worker_memory_warning(beam_args: Sequence[str], worker_memory: int | None) -> str | None:
+    """Say why ``--worker-memory`` does nothing, or too little.
+
+    Args:
+        beam_args: What stands after ``--``.
+        worker_memory: What the user gave, in bytes; None: nothing.
+    """
+    if worker_memory is None:
+        return None
+    if Engine.of(PipelineOptions(list(beam_args))).in_process:
+        return "--worker-memory is for workers of a cluster, and here are none: --memory is for this process"
+    if worker_memory < PROGRAM_BYTES:
+        return (
+            f"--worker-memory {format_size(worker_memory)} is less than the program itself takes in a worker, which "
+            f"then writes many small tables: {format_size(PROGRAM_BYTES)} or more saves time"
+        )
+    return None
 
 
 def engine_warnings(beam_args: Sequence[str], paths: Iterable[str]) -> Iterator[str]:

@@ -2,7 +2,8 @@
 
 import dataclasses
 
-_PROGRAM = 256 << 20  # the interpreter, Beam and pyarrow, and the blocks being read
+PROGRAM_BYTES = 256 << 20
+"""What the interpreter, Beam and pyarrow take, and the blocks being read."""
 _LEAST = 1 << 12
 WORKER_MEMORY = 1 << 30
 """What one worker slot of a cluster may use, unless the user says more: engines give slots at least that."""
@@ -23,7 +24,7 @@ class MemoryShares:
     @classmethod
     def of(cls, memory: int, workers: int) -> "MemoryShares":
         """Share out `memory` bytes for a process with `workers` workers in it."""
-        for_tables = max(memory - _PROGRAM, memory // 8)
+        for_tables = max(memory - PROGRAM_BYTES, memory // 8)
         return cls(
             worker_table=max(for_tables // (3 * workers), _LEAST),
             driver_table=max(for_tables // 2, _LEAST),

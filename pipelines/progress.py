@@ -120,7 +120,8 @@ class Progress:
     def _amount(self, value: float) -> str:
         if self.unit == "bytes":
             return format_bytes(value)
-        return f"{value:,.0f} {self.unit_name}"
+        amount = f"{value:,.0f}"
+        return f"{amount} {self.unit_name.removesuffix('s') if amount == '1' else self.unit_name}"
 
     def describe(self) -> str:
         """Give the state in one line: share done, amounts, rate, time left; or only the time when nothing is known."""
@@ -247,6 +248,12 @@ def format_bytes(size: float) -> str:
             break
         value /= 1000
     return f"{value:.1f} {name}" if name != "B" and value < 9.95 else f"{value:.0f} {name}"
+
+
+def format_size(size: int) -> str:
+    """Give a size as a person types it, exactly: ``16MiB``, ``500MB``, ``1234 B``."""
+    units = (("GiB", 1 << 30), ("GB", 10**9), ("MiB", 1 << 20), ("MB", 10**6), ("KiB", 1 << 10), ("KB", 1000))
+    return next((f"{size // unit}{name}" for name, unit in units if size and size % unit == 0), f"{size} B")
 
 
 def format_ratio(ratio: float) -> str:

@@ -253,8 +253,13 @@ def option_difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> st
     for name in now | before:
         if before.get(name) != now.get(name):
             flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
-            return f"has {flag} {before.get(name)!r}, not {now.get(name)!r}"
+            return f"has {flag} {_words(before.get(name))}, not {_words(now.get(name))}"
     return None
+
+
+def _words(value: object) -> str:
+    """An option's value for people: the texts of a list one after the other, no value as none."""
+    return (" ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)) or "none"
 
 
 def _input_difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:

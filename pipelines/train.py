@@ -11,7 +11,7 @@ from pipelines.dealing import DealtFile
 from pipelines.input_hashes import InputHashes
 from pipelines.inputs import InputPlan, ReadOptions, Split, plan_input
 from pipelines.pretoken_table import COUNTED, READ_STEP, PretokenPlan, count_pretokens
-from pipelines.progress import Talk, format_bytes
+from pipelines.progress import Talk, format_size
 from pipelines.round_plan import RowGroup
 from pipelines.rounds import Rounds, TableSize, Workplace
 from pipelines.run_directory import Begun, RunDirectory, RunPlan
@@ -61,8 +61,8 @@ def train(  # noqa: PLR0913 - one call a run, all by name
     started = time.monotonic()
     if runtime.memory < _LITTLE_MEMORY:
         talk.warn(
-            f"--memory {format_bytes(runtime.memory)} is less than the program itself takes, and may make a round of "
-            f"every few merges: {format_bytes(_LITTLE_MEMORY)} or more saves time"
+            f"--memory {format_size(runtime.memory)} is less than the program itself takes, and may make a round of "
+            f"every few merges: {format_size(_LITTLE_MEMORY)} or more saves time"
         )
     if (doubt := pretokenizer_warning(options.pretokenize)) is not None:
         talk.warn(doubt)

@@ -61,7 +61,7 @@ class TrainSummary:
         if self.empty_documents:
             documents += f", {self.empty_documents:,} of them empty"
         if self.bad_records:
-            documents += f"; bad records: {self.bad_records:,}"
+            documents += f"; bad records: {self.bad_records:,}, listed in bad_records/"
         if self.mended_documents:
             documents += f"; mended with U+FFFD: {self.mended_documents:,}"
         yield f"  documents   {documents}"

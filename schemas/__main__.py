@@ -17,6 +17,9 @@ _OPENING = """# Tables
 Written by `python -m schemas > docs/tables.md`, from the schemas that every file is checked against.
 `documents`, `summary` and `costs` are shown as with `--group-by language --tokenizer o200k_base --context-limit 8192`,
 `documents` with the columns of `--format chat` besides.
+
+What became of the records is in `run.json`, under `records`: `kept` leaves out `empty` documents, which count all the
+same, so that `kept` + `empty` + `bad` = `read`. `mended` and `not_nfc` are among these.
 """
 
 TABLES = (

@@ -208,7 +208,7 @@ class Tokenizer(ABC):
         found = next(token for token in longest_first if text.startswith(token, place))
         raise InputError(
             f"{_name_of(texts, first_row + row)} has the special token {found.decode()!r} at byte {place}: "
-            'allow special tokens, or take them as text (special="allow" or "text")'
+            "allow special tokens, or take them as text (--special, or special=, allow or text)"
         )
 
 

@@ -9,22 +9,23 @@ import click
 
 from pipelines.cli.cost_options import cost_options, pricing_options, refuse_without_model
 from pipelines.cli.grouped_help import GroupedCommand, option_group
-from pipelines.cli.process import DONE, TOO_MANY_BAD, configure_log
+from pipelines.cli.process import DONE, configure_log
 from pipelines.cli.shared_options import (
     READING,
+    bad_records_code,
+    max_bad_records_option,
     output_options,
     reading_options,
+    refuse_negative_bad_records,
     running_options,
     runtime_options,
     talking_options,
 )
 from pipelines.progress import Talk
 from pipelines.run_mode import RunMode
-from tokenize_lib.errors import OptionError
 
 _output = option_group("Output")
 _counting = option_group("Counting")
-_reading = option_group("Reading")
 
 _DOC = """Count the tokens of every document in files of text, by any number of tokenizers in one pass.
 
@@ -77,9 +78,7 @@ Ctrl-C, 143 by SIGTERM.
 )
 @pricing_options
 @reading_options
-@_reading(
-    "--max-bad-records", type=int, metavar="N", help="Exit code 3 when more are set aside; all is written even so."
-)
+@max_bad_records_option
 @running_options
 @talking_options
 @click.pass_context
@@ -87,8 +86,7 @@ def count(ctx: click.Context, /, **given: Any) -> int:
     """Run the job that the options describe; give the exit code."""
     configure_log(debug=given["debug"])
     mode = RunMode(resume=given["resume"], replace=given["replace"])
-    if given["max_bad_records"] is not None and given["max_bad_records"] < 0:
-        raise OptionError(f"--max-bad-records {given['max_bad_records']} is negative: give 0 or more")
+    refuse_negative_bad_records(given["max_bad_records"])
     talk = Talk(quiet=given["quiet"])
 
     # Only now, as they load Beam and tokenizers: wrong options were found without.
@@ -140,8 +138,4 @@ def count(ctx: click.Context, /, **given: Any) -> int:
 
         for line in table_lines(read_costs(price_dataset(given["output"], cost, talk))):
             click.echo(line)
-    if given["max_bad_records"] is None or summary.bad_records <= given["max_bad_records"]:
-        return DONE
-    are = "bad record is" if summary.bad_records == 1 else "bad records are"
-    talk.warn(f"{summary.bad_records:,} {are} more than --max-bad-records {given['max_bad_records']:,}")
-    return TOO_MANY_BAD
+    return bad_records_code(summary.bad_records, given["max_bad_records"], talk)

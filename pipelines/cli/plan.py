@@ -10,7 +10,7 @@ from pipelines.cli.process import DONE, configure_log
 from pipelines.cli.shared_options import READING, reading_options
 from pipelines.cli.sizes import Size
 from pipelines.machine import usable_cores, usable_memory
-from pipelines.progress import Talk
+from pipelines.progress import Talk, format_size
 from pipelines.work_figures import PROGRAM_BYTES
 from tokenize_lib.errors import OptionError
 
@@ -114,8 +114,8 @@ def _refuse_too_small(given: dict[str, Any]) -> None:
     needed, of_worker = PROGRAM_BYTES, given["worker_memory"]
     if of_worker is not None and of_worker < needed:
         raise OptionError(
-            f"--worker-memory {of_worker:,} bytes is less than the program itself takes in a worker: give "
-            f"{needed >> 20}MiB or more"
+            f"--worker-memory {format_size(of_worker)} is less than the program itself takes in a worker: give "
+            f"{format_size(needed)} or more"
         )
     if given["job_seconds"] is not None and not given["job_seconds"] >= 0:
         raise OptionError(f"--job-seconds {given['job_seconds']} is negative: give 0 or more")

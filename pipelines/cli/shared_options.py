@@ -10,8 +10,10 @@ import click
 
 from pipelines.cli.config_file import config_option
 from pipelines.cli.grouped_help import Decorated, option_group
+from pipelines.cli.process import DONE, TOO_MANY_BAD
 from pipelines.cli.sizes import Size
 from pipelines.machine import usable_cores, usable_memory
+from tokenize_lib.errors import OptionError
 
 if TYPE_CHECKING:
     from pipelines.progress import Talk
@@ -71,6 +73,10 @@ reading_options = _all(
     _reading("--max-document-bytes", type=Size(), default="256MiB", show_default=True, help="Longer ones are bad."),
 )
 
+max_bad_records_option = _reading(
+    "--max-bad-records", type=int, metavar="N", help="Exit code 3 when more are set aside; all is written even so."
+)
+
 running_options = _all(
     _running("--memory", type=Size(), help="What this process may use, as 4GiB or 500M. Default: half the machine's."),
     _running(
@@ -93,9 +99,29 @@ talking_options = _all(
 )
 
 
+def refuse_negative_bad_records(most: int | None) -> None:
+    """Refuse what ``--max-bad-records`` cannot be."""
+    if most is not None and most < 0:
+        raise OptionError(f"--max-bad-records {most} is negative: give 0 or more")
+
+
+def bad_records_code(found: int, most: int | None, talk: Talk) -> int:
+    """Give the exit code of a run with so many bad records, and warn where it is not 0."""
+    if most is None or found <= most:
+        return DONE
+    are = "bad record is" if found == 1 else "bad records are"
+    talk.warn(f"{found:,} {are} more than --max-bad-records {most:,}")
+    return TOO_MANY_BAD
+
+
 def runtime_options(ctx: click.Context, given: dict[str, Any], talk: Talk) -> RuntimeOptions:
     """Make one value of the running options and what is Beam's, which Beam is told; warn of what is likely to fail."""
-    from pipelines.beam_options import engine_warnings, take_beam_args, with_parallelism  # noqa: PLC0415 - loads Beam
+    from pipelines.beam_options import (  # noqa: PLC0415 - loads Beam
+        engine_warnings,
+        take_beam_args,
+        with_parallelism,
+        worker_memory_warning,
+    )
     from pipelines.runner import RuntimeOptions  # noqa: PLC0415
 
     beam_args = tuple(ctx.obj or ())
@@ -109,6 +135,8 @@ def runtime_options(ctx: click.Context, given: dict[str, Any], talk: Talk) -> Ru
         beam_args=beam_args,
         debug=given["debug"],
     )
+    if (doubt := worker_memory_warning(beam_args, given["worker_memory"])) is not None:
+        talk.warn(doubt)
     if not beam_args:
         return runtime
     warnings = list(engine_warnings(beam_args, [*given["inputs"], given["output"]]))

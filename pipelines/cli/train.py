@@ -6,18 +6,21 @@ from typing import Any
 import click
 
 from pipelines.cli.grouped_help import GroupedCommand, option_group
-from pipelines.cli.process import DONE, FAILED, configure_log
+from pipelines.cli.process import DONE, configure_log
 from pipelines.cli.shared_options import (
     READING,
+    bad_records_code,
+    max_bad_records_option,
     output_options,
     reading_options,
+    refuse_negative_bad_records,
     running_options,
     runtime_options,
     talking_options,
 )
 from pipelines.progress import Talk
 from pipelines.run_mode import RunMode
-from tokenize_lib.errors import OptionError
+from tokenize_lib.errors import OptionError, TokenbeamError
 from tokenize_lib.training_options import PretokenizeOptions, TrainOptions
 
 _vocabulary = option_group("Vocabulary")
@@ -38,7 +41,8 @@ Examples:
   tokenbeam train 'shards/*.jsonl.zst' -o tokenizer --vocab-size 50000 --special-token '<|endoftext|>'
   tokenbeam train gs://bucket/corpus/ -o gs://bucket/tokenizer -- --runner DataflowRunner --project P --region R
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 130 stopped by Ctrl-C, 143 by SIGTERM.
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done but with more than --max-bad-records, 130 stopped by
+Ctrl-C, 143 by SIGTERM.
 """
 
 
@@ -96,6 +100,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 stopped by Ctrl-C, 143 by SIGTE
     help="Which of equal pairs is first: by smallest ids, or by place in the corpus.",
 )
 @reading_options
+@max_bad_records_option
 @running_options
 @_running(
     "--partitions",
@@ -119,6 +124,7 @@ def train(ctx: click.Context, /, **given: Any) -> int:
     """Run the job that the options describe; give the exit code."""
     configure_log(debug=given["debug"])
     options = _train_options(given)
+    refuse_negative_bad_records(given["max_bad_records"])
     mode = RunMode(resume=given["resume"], replace=given["replace"])
     if given["partitions"] < 1:
         raise OptionError(f"--partitions {given['partitions']} is too small: give at least 1")
@@ -148,13 +154,15 @@ def train(ctx: click.Context, /, **given: Any) -> int:
     )  # fmt: skip
     for line in summary.lines():
         talk.say(line)
-    if summary.vocabulary_reached:
-        return DONE
-    talk.warn(
-        f"the vocabulary has {summary.vocab_size:,} entries, not {summary.wanted_vocab_size:,}: "
-        f"no pair is left that counts --min-frequency {options.min_frequency}"
-    )
-    return FAILED if given["strict"] else DONE
+    if not summary.vocabulary_reached:
+        lacking = (
+            f"the vocabulary has {summary.vocab_size:,} entries, not {summary.wanted_vocab_size:,}: "
+            f"no pair is left that counts --min-frequency {options.min_frequency}"
+        )
+        if given["strict"]:
+            raise TokenbeamError(f"{lacking} (--strict); all is written to {given['output']} even so")
+        talk.warn(lacking)
+    return bad_records_code(summary.bad_records, given["max_bad_records"], talk)
 
 
 def _train_options(given: dict[str, Any]) -> TrainOptions:

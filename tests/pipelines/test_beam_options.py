@@ -20,6 +20,18 @@ FLINK = ["--runner=FlinkRunner", "--flink_master=host:8081"]
                 "use FlinkRunner, SparkRunner or DataflowRunner, or leave the option out"
             ),
         ),
+        (
+            [*FLINK, "--environment_type=LOOBPACK"],
+            ("-- --environment_type LOOBPACK: Beam has no such type; give DOCKER, PROCESS, EXTERNAL or LOOPBACK"),
+        ),
+        (
+            [*FLINK, "--environment_type=loopback"],
+            "-- --environment_type loopback: Beam has no such type; give DOCKER, PROCESS, EXTERNAL or LOOPBACK",
+        ),
+        (
+            ["--runner=InteractiveRunner"],
+            "-- --runner InteractiveRunner is for notebooks, not for a batch job: leave the option out",
+        ),
         (["--wrokers=3"], "Beam does not know --wrokers=3 (after --)"),
         (["stray.txt"], "Beam does not know stray.txt (after --)"),
         (["--runner=DirectRunner", "--nope"], "Beam does not know --nope (after --)"),

@@ -5,7 +5,16 @@ import time
 import pytest
 
 from pipelines import progress
-from pipelines.progress import Progress, Talk, advance, counts_of, format_bytes, format_ratio, format_seconds
+from pipelines.progress import (
+    Progress,
+    Talk,
+    advance,
+    counts_of,
+    format_bytes,
+    format_ratio,
+    format_seconds,
+    format_size,
+)
 
 
 def test_counts_of_many_threads_add_up():
@@ -29,6 +38,21 @@ def test_a_step_starts_at_zero_and_says_how_it_went():
         step.started -= 2
     assert stream.getvalue() == "Reading: 200 B in 2.0 s (100 B/s)\n"
     assert step.seconds == pytest.approx(2, abs=0.5)
+
+
+def test_one_is_not_many():
+    stream = io.StringIO()
+    with Talk(stream).step("Merging", step="merging", unit="units", unit_name="merges") as step:
+        step.advance(units=1)
+        step.started -= 10
+    assert stream.getvalue() == "Merging: 1 merge in 10 s (0 merges/s)\n"
+
+
+@pytest.mark.parametrize(
+    ("size", "text"), [(16 << 20, "16MiB"), (3 << 30, "3GiB"), (10**9, "1GB"), (1000, "1KB"), (1025, "1025 B")]
+)
+def test_sizes_as_they_are_typed(size, text):
+    assert format_size(size) == text
 
 
 def test_a_step_that_fails_claims_nothing():

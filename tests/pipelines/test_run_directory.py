@@ -178,8 +178,8 @@ def test_a_run_that_failed_after_some_work_can_go_on(out):
     ("other", "difference"),
     [
         (plan(vocab_size=400), "has --vocab-size 300, not 400"),
-        (plan(pretokenize={"normalize": "nfc", "special_tokens": ["<s>"]}), "has --normalize 'none', not 'nfc'"),
-        (plan(pretokenize={"normalize": "none", "special_tokens": []}), "has --special-token ['<s>'], not []"),
+        (plan(pretokenize={"normalize": "nfc", "special_tokens": ["<s>"]}), "has --normalize none, not nfc"),
+        (plan(pretokenize={"normalize": "none", "special_tokens": []}), "has --special-token <s>, not none"),
         (RunPlan(command="count", options=OPTIONS, inputs=INPUTS), "is of tokenbeam train, not count"),
         (
             RunPlan(command="train", options=OPTIONS, inputs=INPUTS[:1]),

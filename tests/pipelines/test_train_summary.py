@@ -28,7 +28,7 @@ SUMMARY = TrainSummary(
 def test_the_summary_for_people():
     assert list(SUMMARY.lines()) == [
         "Done in 2.5 s: out",
-        "  documents   1,200 (4.0 MB of text), 3 of them empty; bad records: 2",
+        "  documents   1,200 (4.0 MB of text), 3 of them empty; bad records: 2, listed in bad_records/",
         "  pretokens   900,000 (54,321 distinct)",
         "  merges      7,744 in 1 round",
         "  vocabulary  8,000",

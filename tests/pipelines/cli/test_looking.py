@@ -206,7 +206,7 @@ def test_what_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
         1,
         (
             "Error: the text has the special token '<|endoftext|>' at byte 1: "
-            'allow special tokens, or take them as text (special="allow" or "text")\n'
+            "allow special tokens, or take them as text (--special, or special=, allow or text)\n"
         ),
     )
     assert refusal(capsys, "encode", "-t", "gpt2", "-i", str(tmp_path / "none")) == (

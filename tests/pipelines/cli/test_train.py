@@ -89,12 +89,46 @@ def test_quiet_says_nothing(corpus, tmp_path, capfd):
 
 @pytest.mark.parametrize(("strict", "code"), [([], 0), (["--strict"], 1)])
 def test_a_vocabulary_larger_than_the_corpus_gives(corpus, tmp_path, capsys, strict, code):
-    assert train(corpus, tmp_path / "out", "--quiet", *strict) == code
+    out = tmp_path / "out"
+    assert train(corpus, out, "--quiet", *strict) == code
     err = capsys.readouterr().err
+    head, tail = ("Error", rf" \(--strict\); all is written to {out} even so") if strict else ("Warning", "")
     assert re.fullmatch(
-        r"Warning: the vocabulary has \d{3} entries, not 32,000: no pair is left that counts --min-frequency 2\n", err
+        rf"{head}: the vocabulary has \d{{3}} entries, not 32,000: "
+        rf"no pair is left that counts --min-frequency 2{tail}\n",
+        err,
     )
     assert (tmp_path / "out" / "run.json").exists()
+
+
+@pytest.mark.parametrize(("most", "code"), [("1", 0), ("0", 3), ("-1", 2)])
+def test_more_bad_records_than_allowed(corpus, tmp_path, capsys, most, code):
+    with corpus.open("ab") as file:
+        file.write(b"caf\xe9\n")
+    options = ("--vocab-size", "270", "--on-bad-record", "skip", "--max-bad-records", most)
+    assert train(corpus, tmp_path / "out", *options) == code
+    err = capsys.readouterr().err
+    assert ("bad records: 1, listed in bad_records/" in err) == (code != 2)
+    assert ("Warning: 1 bad record is more than --max-bad-records 0\n" in err) == (code == 3)
+    assert (tmp_path / "out" / "bad_records").exists() == (code != 2)
+
+
+@pytest.mark.parametrize(
+    ("beam", "warning"),
+    [
+        ((), "--worker-memory is for workers of a cluster, and here are none: --memory is for this process"),
+        (
+            ("--", "--runner=PrismRunner"),
+            (
+                "--worker-memory 16MiB is less than the program itself takes in a worker, which then writes many small "
+                "tables: 256MiB or more saves time"
+            ),
+        ),
+    ],
+)
+def test_memory_of_workers_that_does_nothing_is_a_warning(corpus, tmp_path, capsys, beam, warning):
+    assert train(corpus, tmp_path / "out", "--worker-memory", "16MiB", "--dry-run", *beam) == 0
+    assert capsys.readouterr().err == f"Warning: {warning}\n"
 
 
 def test_a_second_run_says_what_it_means(corpus, tmp_path, capsys):
