@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.run_files import RunFiles
+from pipelines.run_record import damage, read_record
 from tokenize_lib.errors import InputError, OptionError
 from tokenize_lib.model_tokenizers import ModelTokenizer
 from tokenize_lib.request_tokens import Counts
@@ -50,10 +51,10 @@ class CountColumns:
             output_field: The field that holds each document's output tokens.
 
         Raises:
-            InputError: It holds no finished count.
+            InputError: It holds no finished count, or one that is damaged.
             OptionError: The count did not keep that field.
         """
-        record = files.read_json("run.json")
+        record = read_record(files)
         if record is None:
             raise InputError(f"{files.root} is no finished count: it has no run.json; tokenbeam count makes one")
         if record.get("command") != "count":
@@ -61,6 +62,8 @@ class CountColumns:
         parts = tuple(f["name"] for f in record["outputs"] if f["name"].startswith("documents/"))
         if not parts:
             raise InputError(f"{files.root} has no table in documents/: count the corpus anew")
+        if (found := damage(files, record, "documents/")) is not None:
+            raise InputError(f"{found}: count the corpus anew, with tokenbeam count --replace")
         with files.open_parquet(parts[0]) as table:
             schema = table.schema_arrow
         names = schema.names

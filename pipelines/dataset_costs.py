@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.count_columns import ESTIMATE, CountColumns
+from pipelines.cost_output import cost_output
 from pipelines.progress import Talk
 from pipelines.run_files import RunFiles, open_for_reading, output_errors
 from schemas.dataset_costs import dataset_costs, group_columns
@@ -24,7 +25,6 @@ from tokenize_lib.price_tables import PriceTable, parse_price_table
 from tokenize_lib.prices import ModelPrices, PriceQuery, find_prices
 from tokenize_lib.request_tokens import Counts, Marks, RequestShape, RequestSums, tokens_of_requests
 
-COSTS = "costs.parquet"
 _ROWS_AT_ONCE = 1 << 17
 _GROUPS_AT_ONCE = 1 << 14
 _STEP = "cost"
@@ -108,6 +108,7 @@ def price_dataset(counts: str, options: CostOptions, talk: Talk, *, output: str 
     """
     models = find_models(options)
     files = RunFiles(counts.rstrip("/") or "/")
+    path = cost_output(files, output)
     columns = CountColumns.read(files, options.shape.output_field)
     priced = [_Sums.of(model, columns, options.shape) for model in models]
     groups = GroupIds(len(columns.groups))
@@ -120,7 +121,6 @@ def price_dataset(counts: str, options: CostOptions, talk: Talk, *, output: str 
             for sums in priced:
                 sums.add(batch, ids, groups.count, output_tokens)
             progress.advance(documents=batch.num_rows)
-    path = output or files.path(COSTS)
     schema = dataset_costs(group_columns(columns.groups))
     _write(path, _rows(priced, groups, schema), schema)
     notes.tell(options, models, talk)

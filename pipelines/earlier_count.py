@@ -18,6 +18,7 @@ from pipelines.paths import STORE_THREADS
 from pipelines.progress import Talk
 from pipelines.run_directory import RunPlan, option_difference
 from pipelines.run_files import RunFiles
+from pipelines.run_record import damage, read_record
 from pipelines.versions import versions
 from schemas.bad_records import BAD_RECORDS
 from tokenize_lib.errors import InputError, OptionError
@@ -152,16 +153,19 @@ def earlier_record(root: str, run_plan: RunPlan) -> dict[str, Any]:
         run_plan: What the new run is to do.
 
     Raises:
-        InputError: There is no finished count.
+        InputError: There is no finished count, or a file of it is not as it was written.
         OptionError: It counted otherwise.
     """
-    record = RunFiles(root.rstrip("/") or "/").read_json("run.json")
+    files = RunFiles(root.rstrip("/") or "/")
+    record = read_record(files)
     if record is None or record.get("command") != "count":
         raise InputError(f"--incremental {root}: there is no finished run of tokenbeam count")
     # Limits make no document's row.
     options = {**record["options"], "context_limits": run_plan.options["context_limits"]}
     if difference := option_difference(options, run_plan.options):
         raise OptionError(f"--incremental: the run in {root} {difference}: count alike, or leave it out")
+    if (found := damage(files, record, "documents/", "bad_records/")) is not None:
+        raise InputError(f"--incremental: {found}: leave it out to count all files, or name another run")
     return dict(record)
 
 

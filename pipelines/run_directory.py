@@ -18,6 +18,7 @@ from typing import Any, Self, TextIO
 from pipelines.paths import escaped_name, is_local, path_obstacle
 from pipelines.run_files import PLANNED, UNFINISHED, WORK, RunFiles, output_errors
 from pipelines.run_mode import RunMode
+from pipelines.run_record import RECORD, damage, read_record
 from pipelines.versions import tokenbeam_version, versions
 from tokenize_lib.errors import NoDocumentError, OptionError, OutputError
 
@@ -30,7 +31,6 @@ TRAINING_OUTPUTS = (
     "tokenizer.json",
     "tokenizer.tiktoken",
 )
-RECORD = "run.json"
 _STATE = f"{WORK}/run-state.json"
 _LOCK = f"{WORK}/lock"
 _UNFINISHED = f"{UNFINISHED}/"
@@ -115,7 +115,7 @@ class RunDirectory:
 
     def record(self) -> dict[str, Any]:
         """Give the ``run.json`` of a finished run."""
-        return dict(self.files.read_json(RECORD))
+        return dict(read_record(self.files) or {})
 
     def finish(
         self,
@@ -214,21 +214,35 @@ def _judge(files: RunFiles, plan: RunPlan, mode: RunMode, outputs: Sequence[str]
         )
     if RECORD not in names and not _worth_resuming(names):
         return Begun.NEW
+    # Also for --replace: of a run.json that says nothing it is not known that a run of tokenbeam wrote what lies there.
+    record = read_record(files)
     if mode.replace:
         return Begun.NEW
-    found, finished = (files.read_json(RECORD), True) if RECORD in names else (files.read_json(_STATE), False)
+    finished = record is not None
     if not mode.resume:
         if finished:
             raise OutputError(f"{files.root} holds a finished run: give --replace to remove it, or another directory")
         raise OutputError(
             f"{files.root} holds an unfinished run: give --resume to go on with it, or --replace to start anew"
         )
-    difference = _difference(found, plan, finished=finished)
+    difference = _difference(record or _state(files), plan, finished=finished)
     if difference:
         raise OutputError(
             f"--resume: the run in {files.root} {difference}: give what it was started with, or --replace to start anew"
         )
-    return Begun.FINISHED if finished else Begun.RESUMED
+    if record is not None and (found := damage(files, record)) is not None:
+        raise OutputError(f"--resume: {found}: give --replace to start anew")
+    return Begun.RESUMED if record is None else Begun.FINISHED
+
+
+def _state(files: RunFiles) -> Mapping[str, Any]:
+    """Read what was begun."""
+    found = files.read_json(_STATE)
+    if isinstance(found, dict) and {"tokenbeam", "started", "command", "options", "inputs"} <= found.keys():
+        return found
+    raise OutputError(
+        f"{files.path(_STATE)} is missing or damaged: what was begun there is not known; give --replace to start anew"
+    )
 
 
 def _worth_resuming(names: Sequence[str]) -> bool:
@@ -296,10 +310,10 @@ def _begin(files: RunFiles, plan: RunPlan, begun: Begun) -> str:
     """Make a directory ready for work; give the time when its run was started."""
     if begun is Begun.FINISHED:
         _clear(files, files.list(WORK))  # a worker of a cluster that was late may have written on
-        return str(files.read_json(RECORD)["started"])
+        return str((read_record(files) or {})["started"])
     if begun is Begun.RESUMED:
         files.remove(files.list(UNFINISHED))
-        return str(files.read_json(_STATE)["started"])
+        return str(_state(files)["started"])
     _clear(files, files.list())
     started = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
     files.write_json(_STATE, {"tokenbeam": tokenbeam_version(), "started": started, **plan.as_dict()})

@@ -113,8 +113,15 @@ class RunFiles:
             return bytes(file.read())
 
     def read_json(self, name: str) -> Any:
-        """Read a JSON file; None when there is none."""
-        return json.loads(self.read_bytes(name)) if self.exists(name) else None
+        """Read a JSON file; None when there is none. Raises `OutputError` if it is damaged."""
+        if not self.exists(name):
+            return None
+        try:
+            return json.loads(self.read_bytes(name))
+        except ValueError as error:  # also of bytes that are no UTF-8
+            raise OutputError(
+                f"{self.path(name)} is damaged, no JSON ({error}): run anew into another directory, or remove this one"
+            ) from error
 
     def open_parquet(self, name: str) -> pq.ParquetFile:
         """Open a table of this run for reading, row group by row group; close it, or use it as a context."""
@@ -276,15 +283,29 @@ def _list_below(root: str) -> Iterator[str]:
 
 
 def _rename(temporary: str, path: str) -> None:
-    """Rename, also onto a file that is there: an attempt before this one may have written the same. HDFS refuses it."""
+    """Rename, also onto a file that is there: an attempt before this one may have written the same. HDFS refuses it.
+
+    What is not known to be a file stays: Beam deletes a directory with all that is in it.
+    """
     try:
         FileSystems.rename([temporary], [path])
     except (OSError, BeamIOError):
+        if is_local(path) and Path(path).is_dir():
+            raise OutputError(f"{path} is a directory, where a file is to be written: move it away") from None
         has_directories = FileSystems.get_filesystem(path).has_dirs()
-        if not (has_directories and FileSystems.exists(path) and FileSystems.exists(temporary)):
+        if not (has_directories and FileSystems.exists(temporary) and _is_file(path)):
             raise
         FileSystems.delete([path])
         FileSystems.rename([temporary], [path])
+
+
+def _is_file(path: str) -> bool:
+    if is_local(path):
+        return Path(path).is_file()
+    try:
+        return bool(FileSystems.checksum(path))  # HDFS has none of a directory
+    except (OSError, BeamIOError):
+        return False
 
 
 def _make_directory_of(path: str) -> None:

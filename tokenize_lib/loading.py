@@ -1,8 +1,9 @@
 """Loading a trained vocabulary from what `tokenbeam train` or others wrote."""
 
+import contextlib
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,14 +46,28 @@ def load(path: str | Path, pretokenize: PretokenizeOptions | None = None) -> Voc
 def _load_run(directory: Path) -> Vocabulary:
     if not (directory / "run.json").exists():
         raise InputError(f"{directory} holds no finished run (no run.json): finish it with --resume")
-    return read_run({name: (directory / name).read_bytes() for name in RUN_FILES})
+    try:
+        return read_run({name: (directory / name).read_bytes() for name in RUN_FILES}, str(directory))
+    except OSError as error:
+        raise InputError(f"{error.filename or directory} cannot be read: {error.strerror}") from error
 
 
-def read_run(files: Mapping[str, bytes]) -> Vocabulary:
-    """The vocabulary of a finished training run: the content of ``RUN_FILES``."""
-    options = _options(json.loads(files["run.json"])["options"])
-    vocab: Any = pq.read_table(pa.BufferReader(files["vocab.parquet"]))
-    merges: Any = pq.read_table(pa.BufferReader(files["merges.parquet"]))
+def read_run(files: Mapping[str, bytes], place: str) -> Vocabulary:
+    """The vocabulary of a finished training run.
+
+    Args:
+        files: The content of ``RUN_FILES``.
+        place: What the run's directory is called in errors.
+
+    Raises:
+        InputError: One of them is damaged, or of another kind.
+    """
+    with _damage(f"{place}/run.json"):
+        options = _options(json.loads(files["run.json"])["options"])
+    with _damage(f"{place}/vocab.parquet"):
+        vocab: Any = pq.read_table(pa.BufferReader(files["vocab.parquet"]), columns=["token", "kind"])
+    with _damage(f"{place}/merges.parquet"):
+        merges: Any = pq.read_table(pa.BufferReader(files["merges.parquet"]), columns=list(_MERGE_COLUMNS))
     columns = (merges[name].combine_chunks() for name in _MERGE_COLUMNS)
     return Vocabulary(
         options,
@@ -60,6 +75,19 @@ def read_run(files: Mapping[str, bytes]) -> Vocabulary:
         sum(kind == "alphabet" for kind in vocab["kind"].to_pylist()),
         *columns,
     )
+
+
+@contextlib.contextmanager
+def _damage(path: str) -> Iterator[None]:
+    """Name the file that cannot be used. Arrow raises an OSError or a ValueError for broken bytes."""
+    try:
+        yield
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(
+            f"{path} is damaged, or not of a training run ({type(error).__name__}: {reason}): train anew, or name "
+            "another tokenizer"
+        ) from error
 
 
 def _options(found: dict[str, Any]) -> TrainOptions:

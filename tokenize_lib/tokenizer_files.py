@@ -145,7 +145,7 @@ def _of_ranks(files: TokenizerFiles, digest: str, content: bytes, name: str) -> 
 
 def _of_run(files: TokenizerFiles, contents: Mapping[str, bytes]) -> Tokenizer:
     try:
-        vocabulary = read_run(contents)
+        vocabulary = read_run(contents, files.name)
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{files.name}: no training run that can be read: {error!r}") from error
     options = json.dumps(vocabulary.options.as_dict()).encode()

@@ -33,7 +33,12 @@ Exit codes: 0 done, 1 failed, 2 wrong usage.
 @click.command(cls=GroupedCommand, help=_DOC)
 @click.argument("counts_dir", metavar="COUNTS_DIR")
 @_output("--model", "models", several=True, required=True, metavar="NAME...", help="Models to price.")
-@_output("-o", "--output", metavar="FILE", help="Parquet file for the costs. Default: COUNTS_DIR/costs.parquet.")
+@_output(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Parquet file for the costs; older costs are replaced. Default: COUNTS_DIR/costs.parquet.",
+)
 @_output(
     "--format",
     default="table",

@@ -32,7 +32,7 @@ def counted(directory, parts, *, groups=(), tokenizers=(O200K,), options=None, m
         name = f"documents/part-{number:05d}.parquet"
         table = pa.Table.from_pylist([full_row(row, place, tokenizers) for place, row in enumerate(rows)], schema)
         pq.write_table(table, directory / name)
-        outputs.append({"name": name, "bytes": 1, "sha256": "", "rows": len(rows)})
+        outputs.append({"name": name, "bytes": (directory / name).stat().st_size, "sha256": "", "rows": len(rows)})
     record = {
         "command": "count",
         "options": {"group_by": list(groups), "id_field": None, **(options or {})},

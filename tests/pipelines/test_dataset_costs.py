@@ -279,7 +279,7 @@ def test_what_is_not_there_is_said(tmp_path):
         f"--output-field answer: {directory} did not keep it (it has source, position, id, bytes, "
     )
     assert "has no run.json" in refused(str(tmp_path), options("gpt-4o"))
-    (tmp_path / "run.json").write_text('{"command": "train"}')
+    (tmp_path / "run.json").write_text('{"command": "train", "options": {}, "outputs": []}')
     assert "is a run of tokenbeam train" in refused(str(tmp_path), options("gpt-4o"))
     assert "p.toml cannot be read: " in refused(directory, options("gpt-4o", price_table="p.toml"))
     with pytest.raises(OptionError, match="--tokenizer-for gpt-5=x: --model gpt-5 is not given"):

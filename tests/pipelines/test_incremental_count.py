@@ -153,7 +153,7 @@ def test_what_cannot_be_taken(corpus, tmp_path):
         run([str(corpus)], earlier, incremental=earlier)
     assert not (tmp_path / "out").exists()
     shutil.rmtree(earlier / "documents")
-    with pytest.raises(Exception, match=r"part-00000\.parquet cannot be read"):
+    with pytest.raises(InputError, match=r"part-00000\.parquet is missing, which was written with 12 rows in "):
         run([str(corpus)], tmp_path / "out", incremental=earlier)
 
 

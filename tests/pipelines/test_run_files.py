@@ -13,6 +13,7 @@ from apache_beam.io.filesystem import BeamIOError
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.io.localfilesystem import LocalFileSystem
 
+import pipelines.run_files
 from pipelines.run_files import RunFiles, WrittenFile
 from schemas.columns import column, table_schema
 from tokenize_lib.errors import OutputError
@@ -170,3 +171,49 @@ def test_an_error_of_a_store_is_told_in_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr(FileSystems, "exists", refusing)
     with pytest.raises(OutputError, match=r"/a cannot be looked up: Access Denied \(403\)$"):
         RunFiles(str(tmp_path)).exists("a")
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_a_directory_is_never_replaced(tmp_path, link):
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "letter").write_text("dear")
+    if link:
+        (tmp_path / "theirs").rename(tmp_path / "real")
+        (tmp_path / "theirs").symlink_to("real")
+    files = RunFiles(str(tmp_path))
+    if link:
+        files.write_bytes("theirs", b"a file")  # takes the place of the link alone
+        assert (tmp_path / "real" / "letter").read_text() == "dear"
+        return
+    with pytest.raises(OutputError, match=r"/theirs is a directory, where a file is to be written: move it away$"):
+        files.write_bytes("theirs", b"a file")
+    assert (tmp_path / "theirs" / "letter").read_text() == "dear"
+    assert files.list() == ["theirs/letter"]
+
+
+@pytest.mark.parametrize("is_file", [True, False])
+def test_elsewhere_only_what_has_a_checksum_is_replaced(tmp_path, monkeypatch, is_file):
+    """As on HDFS, whose directories have none."""
+    monkeypatch.setattr(pipelines.run_files, "is_local", lambda _: False)
+
+    def checksum(path):
+        if not is_file:
+            raise BeamIOError(f"Path is not a file: {path}")
+        return "MD5-1"
+
+    def refusing(sources, destinations):
+        if Path(destinations[0]).exists():
+            raise BeamIOError("it is there")
+        Path(sources[0]).rename(destinations[0])
+
+    monkeypatch.setattr(FileSystems, "checksum", checksum)
+    monkeypatch.setattr(FileSystems, "rename", refusing)
+    (tmp_path / ".work").mkdir()
+    (tmp_path / ".work" / "a").write_bytes(b"first")
+    files = RunFiles(str(tmp_path))
+    if is_file:
+        files.write_bytes(".work/a", b"second")
+    else:
+        with pytest.raises(OutputError, match=r"/a cannot be written: it is there"):
+            files.write_bytes(".work/a", b"second")
+    assert (tmp_path / ".work" / "a").read_bytes() == (b"second" if is_file else b"first")
