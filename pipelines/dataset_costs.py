@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.count_columns import ESTIMATE, CountColumns
 from pipelines.cost_output import cost_output
+from pipelines.count_columns import ESTIMATE, CountColumns
 from pipelines.progress import Talk
 from pipelines.run_files import RunFiles, open_for_reading, output_errors
 from schemas.dataset_costs import dataset_costs, group_columns

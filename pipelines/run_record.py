@@ -31,7 +31,7 @@ def read_record(files: RunFiles) -> dict[str, Any] | None:
     if isinstance(record, dict) and all(name in record for name in _HELD):
         return record
     raise OutputError(
-        f"{files.path(RECORD)} is no record of a finished run of tokenbeam: run tokenbeam anew, or name another directory"
+        f"{files.path(RECORD)} is no record of a finished run of tokenbeam: run it anew, or name another directory"
     )
 
 
