@@ -49,7 +49,7 @@ def cost(output):
         ("link", 2, "-o link is a directory, and the costs are one file: name that, as link/costs.parquet"),
         ("link/", 2, "-o link/ is a directory, "),
         ("counts", 2, "-o counts is a directory, and the costs are one file: name that, as counts/costs.parquet"),
-        ("", 2, "-o '' is a directory, and the costs are one file: name that, as counts/costs.parquet"),
+        ("", 2, "--output is empty: give a path"),
         ("counts/run.json", 2, "-o counts/run.json belongs to the run that is priced: name another file, as counts/c"),
         ("mine/../counts/summary.parquet", 2, "-o mine/../counts/summary.parquet belongs to the run that is priced"),
         ("counts/documents/part-00000.parquet", 2, "-o counts/documents/part-00000.parquet belongs to the run"),
