@@ -13,7 +13,7 @@ from engines import flink
 from engines.installed import Installed
 from engines.processes import Process, free_port
 from tests.engines.commands import SAMPLE, hashes, run_command
-from tests.engines.conftest import WORKERS_STAY, Engine
+from tests.engines.conftest import Engine
 
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / ".engines" / "worker-venv" / "bin" / "python"
@@ -38,7 +38,7 @@ def pool_on_flink(
         flink.job_server(installed, directory / "flink") as server,
     ):
         pool.wait_for_line("Started worker pool servicer")
-        place = ("--environment_type=EXTERNAL", f"--environment_config=localhost:{port}", WORKERS_STAY)
+        place = ("--environment_type=EXTERNAL", f"--environment_config=localhost:{port}", flink.WORKERS_STAY)
         yield Engine("pool", ("--runner=PortableRunner", f"--job_endpoint={server.endpoint}", *place))
 
 
