@@ -23,6 +23,7 @@ from apache_beam.options.pipeline_options import (
 from pipelines.memory import PROGRAM_BYTES
 from pipelines.paths import is_local
 from pipelines.progress import format_size
+from pipelines.words import either
 from tokenize_lib.errors import InputError, OptionError
 
 _IN_PROCESS = ("direct", "fnapi", "switchingdirect")
@@ -125,7 +126,7 @@ def _check_environment(given: str | None) -> None:
     """Refuse an environment type that Beam does not know, which it would tell only once it makes the job."""
     if not given or given.startswith("beam:env:") or given in _ENVIRONMENTS:
         return
-    raise OptionError(f"-- --environment_type {given}: Beam has no such type; give {_either(_ENVIRONMENTS)}")
+    raise OptionError(f"-- --environment_type {given}: Beam has no such type; give {either(_ENVIRONMENTS)}")
 
 
 def _check_runner(name: str | None) -> None:
@@ -137,7 +138,7 @@ def _check_runner(name: str | None) -> None:
     asked = name.lower() if "runner" in name.lower() else f"{name.lower()}runner"
     near = difflib.get_close_matches(asked, known, n=1, cutoff=0.8)
     others = [known[found] for found in near] or list(_SUGGESTED)
-    raise OptionError(f"-- --runner {name}: Beam has no such runner; did you mean {_either(others)}?")
+    raise OptionError(f"-- --runner {name}: Beam has no such runner; did you mean {either(others)}?")
 
 
 def with_parallelism(beam_args: Sequence[str], workers: int) -> tuple[tuple[str, ...], str | None]:
@@ -239,7 +240,3 @@ def _parse_strictly(beam_args: Sequence[str]) -> list[str]:
         options_class._add_argparse_args(parser)  # noqa: SLF001 - the hook that Beam documents for options
     _, unknown = parser.parse_known_args(list(beam_args))
     return unknown
-
-
-def _either(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"

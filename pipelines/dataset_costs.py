@@ -13,6 +13,7 @@ from pipelines.cost_output import cost_output
 from pipelines.count_columns import ESTIMATE, CountColumns
 from pipelines.progress import Talk
 from pipelines.run_files import RunFiles, open_for_reading, output_errors
+from pipelines.words import number_of
 from schemas.dataset_costs import dataset_costs, group_columns
 from schemas.document_tokens import tokens_column
 from tokenize_lib.chat_rules import CountedAs
@@ -124,7 +125,7 @@ def price_dataset(counts: str, options: CostOptions, talk: Talk, *, output: str 
     schema = dataset_costs(group_columns(columns.groups))
     _write(path, _rows(priced, groups, schema), schema)
     notes.tell(options, models, talk)
-    talk.say(f"Costs of {columns.rows:,} document{'' if columns.rows == 1 else 's'}: {path}")
+    talk.say(f"Costs of {number_of(columns.rows, 'document')}: {path}")
     return path
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from pipelines.inputs import InputFile, InputPlan
 from pipelines.progress import format_bytes
+from pipelines.words import number_of
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -42,8 +43,3 @@ def format_lines(shares: Iterable[FormatShare]) -> Iterator[str]:
     for share in shares:
         size = f"{format_bytes(share.bytes)}, {number_of(share.splits, 'split')}"
         yield f"  {share.format:22}{number_of(share.files, 'file')}, {size}"
-
-
-def number_of(number: int, what: str) -> str:
-    """Give ``1 file``, ``2,000 files``."""
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Iterator
 
 from pipelines.progress import format_bytes, format_ratio, format_seconds
+from pipelines.words import number_of
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -69,7 +70,7 @@ class TrainSummary:
             are = "document is" if self.not_nfc_documents == 1 else "documents are"
             yield f"  not NFC     {self.not_nfc_documents:,} {are} not: --normalize nfc makes equal texts equal tokens"
         yield f"  pretokens   {self.pretokens:,} ({self.distinct_pretokens:,} distinct)"
-        yield f"  merges      {self.merges:,} in {self.rounds:,} {'round' if self.rounds == 1 else 'rounds'}"
+        yield f"  merges      {self.merges:,} in {number_of(self.rounds, 'round')}"
         yield f"  vocabulary  {self.vocab_size:,}"
         if self.corpus_tokens:
             per_byte = self.corpus_tokens / self.text_bytes

@@ -5,8 +5,9 @@ import json
 from collections.abc import Iterator, Sequence
 
 from pipelines import work_figures as figures
-from pipelines.input_formats import format_lines, number_of
+from pipelines.input_formats import format_lines
 from pipelines.progress import format_bytes, format_seconds
+from pipelines.words import number_of
 from pipelines.work_plan import Prediction
 from pipelines.work_steps import WorkStep
 

@@ -5,10 +5,11 @@ from typing import Any
 
 import click
 
-from pipelines.input_formats import by_format, format_lines, number_of
+from pipelines.input_formats import by_format, format_lines
 from pipelines.inputs import InputPlan
 from pipelines.progress import Talk, format_bytes
 from pipelines.runner import RuntimeOptions
+from pipelines.words import number_of
 
 
 def print_plan(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import click
 
+from pipelines.words import number_of
 from tokenize_lib.errors import InputError
 from tokenize_lib.tokenizer import Special, Token, Tokenizer
 
@@ -24,8 +25,10 @@ def heading_lines(text: bytes) -> list[str]:
     except UnicodeDecodeError as error:
         raise InputError(f"the text is not UTF-8: byte {error.start} is {text[error.start]:#04x}") from None
     sizes = (
-        _amount(len(characters), "character"), _amount(len(text), "byte"), _amount(len(characters.split()), "word")
-    )  # fmt: skip
+        number_of(len(characters), "character"),
+        number_of(len(text), "byte"),
+        number_of(len(characters.split()), "word"),
+    )
     return [
         _visible(text),
         ", ".join(sizes),
@@ -41,7 +44,7 @@ def tokenizer_lines(tokenizer: Tokenizer, text: bytes, *, special: Special) -> l
         InputError: As `Tokenizer.tokens`.
     """
     tokens = tokenizer.tokens(text, special=special)
-    lines = [f"{tokenizer.name}: {_amount(len(tokens), 'token')}"]
+    lines = [f"{tokenizer.name}: {number_of(len(tokens), 'token')}"]
     if tokens:
         lines += [_joined(tokens), *_table(tokens)]
     splits = _split_characters(text, tokens)
@@ -118,7 +121,3 @@ _SEEN_WITH_OTHERS = "\u200d"
 
 def _escaped(character: str) -> str:
     return character.encode("unicode_escape").decode()
-
-
-def _amount(number: int, unit: str) -> str:
-    return f"{number:,} {unit}{'' if number == 1 else 's'}"

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 
 import click
 
+from pipelines.words import either
+
 _WITH_BEAM = ("train", "count")
 _BEAM_OPTIONS = ("--runner", "--streaming", "--project", "--region")  # its other ones are written with underscores
 
@@ -27,7 +29,7 @@ def usage_line(error: click.UsageError, arguments: Sequence[str], commands: Iter
 def no_such_command(name: str, commands: Sequence[str]) -> str:
     """Say that there is no such subcommand, and which is near."""
     near = difflib.get_close_matches(name.lower(), commands, n=1, cutoff=0.5)
-    return f"No such command {name!r}" + (f": did you mean {near[0]!r}?" if near else f": give {_either(commands)}")
+    return f"No such command {name!r}" + (f": did you mean {near[0]!r}?" if near else f": give {either(commands)}")
 
 
 def _of_option(error: click.UsageError, command: str | None) -> str | None:
@@ -41,7 +43,3 @@ def _of_option(error: click.UsageError, command: str | None) -> str | None:
     if command in _WITH_BEAM and (name in _BEAM_OPTIONS or "_" in name):
         return f"{name} is no option of {command}: those of Beam stand after --"
     return None
-
-
-def _either(words: Sequence[str]) -> str:
-    return f"{', '.join(words[:-1])} or {words[-1]}"
